@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a run says at its end: table, failures, count, results.json."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from .errors import HOLDS, VERDICT, GateError
+from .patches import ABSENT, Blob, write_blob
+from .verdict import FAILED, PASSED, SKIPPED, Judged
+
+RESULTS_JSON = "results.json"
+
+
+@dataclass
+class Cell:
+    """One kernel of a run: a tree in a state, built as a flavour."""
+    tree: str
+    origin: str
+    version: str
+    state: str
+    flavour: str
+    found: Mapping[str, str]	# fix id -> what the tree came with
+    present: Mapping[str, str]	# fix id -> what this kernel has
+    console: Path
+    judged: List[Judged] = field(default_factory=list)
+    problems: List[str] = field(default_factory=list)
+    seconds: Dict[str, float] = field(default_factory=dict)	# stage -> time it took
+    error: Optional[GateError] = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.tree} {self.state} {self.flavour}"
+
+
+@dataclass
+class Run:
+    """All kernels of a run, and what is wrong across several of them."""
+    cells: List[Cell] = field(default_factory=list)
+    toothless: List[str] = field(default_factory=list)
+
+    def counts(self) -> Tuple[int, int, int]:
+        """Return how many results were as they must, were not, and were skipped rightly."""
+        outcomes = [each.outcome for cell in self.cells for each in cell.judged]
+        more = len(self.toothless) + sum(len(cell.problems) + (cell.error is not None)
+                                         for cell in self.cells)
+        return outcomes.count(PASSED), outcomes.count(FAILED) + more, outcomes.count(SKIPPED)
+
+    def status(self) -> int:
+        """Return the exit status; a kernel that could not be judged outweighs a bad verdict."""
+        errors = [cell.error.status for cell in self.cells if cell.error is not None]
+        if errors:
+            return max(errors)
+        passed, failed, _ = self.counts()
+        return HOLDS if passed and not failed else VERDICT
+
+
+def table(run: Run) -> List[str]:
+    """Return the lines of the table tree x state x flavour x suite."""
+    rows = [("tree", "state", "flavour", "suite", "pass", "fail", "skip", "verdict", "")]
+    for cell in run.cells:
+        key = (cell.tree, cell.state, cell.flavour)
+        if cell.error is not None:
+            rows.append((*key, "-", "-", "-", "-", "ERROR", cell.error.what))
+            continue
+        for suite in _suites(cell.judged):
+            rows.append((*key, suite, *_row(cell, suite)))
+        if cell.problems:
+            rows.append((*key, "-", "-", "-", "-", "FAIL", f"problems: {len(cell.problems)}"))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    return ["  ".join([*(word.ljust(width) for word, width in zip(row, widths)), row[-1]]).rstrip()
+            for row in rows]
+
+
+def _suites(judged: Sequence[Judged]) -> List[str]:
+    return list(dict.fromkeys(each.result.suite for each in judged))
+
+
+def _row(cell: Cell, suite: str) -> Tuple[str, ...]:
+    mine = [each for each in cell.judged if each.result.suite == suite]
+    status = [each.result.status for each in mine]
+    passes, skips = status.count("PASS"), status.count("SKIP")
+    red = sum(1 for each in mine if each.must == "fail" and each.outcome == PASSED)
+    wrong = sum(1 for each in mine if each.outcome == FAILED)
+    notes = []
+    if red:
+        known = "known: fix absent, " if cell.state == "as-is" else ""
+        notes.append(f"{known}red as it must be: {red}")
+    if wrong:
+        notes.append(f"not as it must be: {wrong}")
+    return (str(passes), str(len(mine) - passes - skips), str(skips),
+            "FAIL" if wrong else "ok", "; ".join(notes))
+
+
+def failures(run: Run) -> List[str]:
+    """Return a line for each thing that is not as it must be."""
+    lines = []
+    for cell in run.cells:
+        for each in cell.judged:
+            if each.outcome == FAILED:
+                lines.append(f"FAIL {cell.name}: {each.result.suite}.{each.result.case} "
+                             f"{each.why}; read {cell.console}")
+        for problem in cell.problems:
+            lines.append(f"FAIL {cell.name}: {problem}; read {cell.console}")
+        if cell.error is not None:
+            lines.append(f"ERROR {cell.name}: {cell.error.line()}")
+    lines += [f"FAIL {line}; choose a flavour in which one runs" for line in run.toothless]
+    return lines
+
+
+def known(run: Run) -> List[str]:
+    """Return a line for each kernel as it came that lacks a fix, so that green is not misread."""
+    lines = []
+    for cell in run.cells:
+        if cell.state != "as-is" or cell.error is not None:
+            continue
+        for fix, state in cell.present.items():
+            if state == ABSENT:
+                lines.append(f"known: {cell.name} lacks fix {fix}: its witnesses fail as they must")
+    return lines
+
+
+def kernels(run: Run) -> List[str]:
+    """Return a line for each tree: where it is from, and which fixes it came with."""
+    lines = {}
+    for cell in run.cells:
+        fixes = ", ".join(f"{fix} {state}" for fix, state in cell.found.items())
+        lines[cell.tree] = f"{cell.tree}: {cell.version} from {cell.origin}; came with {fixes}"
+    return list(lines.values())
+
+
+def show(run: Run) -> List[str]:
+    """Return all lines for the end of a run; the last one is the count."""
+    passed, failed, skipped = run.counts()
+    return ["", *kernels(run), "", *table(run), *known(run), *failures(run),
+            f"gate: {passed} passed, {failed} failed, {skipped} skipped"]
+
+
+def _plain(cell: Cell) -> Dict[str, Any]:
+    return {
+        "tree": cell.tree, "origin": cell.origin, "version": cell.version,
+        "state": cell.state, "flavour": cell.flavour,
+        "found": dict(cell.found), "present": dict(cell.present),
+        "console": cell.console.name,
+        "seconds": {stage: round(value, 1) for stage, value in cell.seconds.items()},
+        "cases": [{"suite": each.result.suite, "case": each.result.case,
+                   "status": each.result.status, "reason": each.result.reason,
+                   "must": each.must, "outcome": each.outcome, "why": each.why}
+                  for each in cell.judged],
+        "problems": cell.problems,
+        "error": cell.error.line() if cell.error is not None else None,
+    }
+
+
+def write_json(run: Run, out: Path) -> None:
+    """Write everything about the run to out/results.json."""
+    passed, failed, skipped = run.counts()
+    data = {"status": run.status(), "passed": passed, "failed": failed, "skipped": skipped,
+            "toothless": run.toothless, "kernels": [_plain(cell) for cell in run.cells]}
+    write_blob(out / RESULTS_JSON, Blob((json.dumps(data, indent=1) + "\n").encode()))

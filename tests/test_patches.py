@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Fix states and what the states of a tree are made of."""
+
+import unittest
+from pathlib import Path
+
+from gatelib import proc
+from gatelib.errors import UNUSABLE, GateError
+from gatelib.patches import ABSENT, OURS, UPSTREAM, Blob, Patches, read_blob, touched, write_blob
+from gatelib.tables import FIXES
+
+from .project import (HWLAT, HWLAT_ABSENT, HWLAT_FIXED, TICK, TICK_ABSENT, TICK_OURS, TICK_SPLIT,
+                      TICK_UPSTREAM, ProjectCase, diff, make_tree, write)
+
+INCLUDE = '#include "trace_hwlat_test.c"\n'
+
+
+class PatchesCase(ProjectCase):
+    """A made-up patches folder, and files as a tree would have them."""
+
+    def setUp(self):
+        super().setUp()
+        self.cache.mkdir()
+        self.load()
+
+    def load(self):
+        env = proc.child_env(self.cache)
+        self.patches = Patches(self.project / "patches", env, self.cache / "tmp")
+
+    def lookup(self, hwlat, tick, **more):
+        files = {HWLAT: hwlat, TICK: tick, **more}
+        return lambda name: Blob(files[name].encode()) if name in files else None
+
+    def found(self, hwlat, tick):
+        return self.patches.plan("as-is", self.lookup(hwlat, tick), "6.12").found
+
+    def text(self, plan, name):
+        return plan.files[name].data.decode() if plan.files[name] else None
+
+    def fails(self, *args, **kwargs):
+        with self.assertRaises(GateError) as caught:
+            self.patches.plan(*args, **kwargs)
+        self.assertEqual(caught.exception.status, UNUSABLE)
+        return caught.exception.line()
+
+
+class Find(PatchesCase):
+    def test_absent(self):
+        self.assertEqual(self.found(HWLAT_ABSENT, TICK_ABSENT), {"hwlat": ABSENT, "tick": ABSENT})
+
+    def test_hwlat_reads_upstream_as_ours_has_the_same_bytes(self):
+        self.assertEqual(self.found(HWLAT_FIXED, TICK_ABSENT)["hwlat"], UPSTREAM)
+
+    def test_ours(self):
+        self.assertEqual(self.found(HWLAT_FIXED, TICK_OURS)["tick"], OURS)
+
+    def test_upstream(self):
+        self.assertEqual(self.found(HWLAT_FIXED, TICK_UPSTREAM)["tick"], UPSTREAM)
+
+    def test_set_on_top_of_upstream_does_not_make_it_absent(self):
+        write(self.project / "patches" / "7.3", {
+            "0001-tick-sched-Split-it.patch": diff((TICK, TICK_UPSTREAM, TICK_OURS))})
+        self.load()
+        plan = self.patches.plan("broken", self.lookup(HWLAT_FIXED, TICK_UPSTREAM), "7.3")
+        self.assertEqual(plan.found["tick"], UPSTREAM)
+        self.assertEqual(self.text(plan, TICK), TICK_ABSENT)
+        # Ours in the place of upstream's comes out in two steps.
+        plan = self.patches.plan("broken", self.lookup(HWLAT_FIXED, TICK_OURS), "7.3")
+        self.assertEqual(plan.found["tick"], OURS)
+        self.assertEqual(self.text(plan, TICK), TICK_ABSENT)
+
+    def test_neither_names_file_and_hunk(self):
+        line = self.fails("as-is", self.lookup("int rewritten;\n", TICK_ABSENT), "6.12")
+        self.assertIn("hwlat", line)
+        self.assertRegex(line, HWLAT + r", hunk at line \d+")
+
+    def test_half_a_fix_is_neither(self):
+        line = self.fails("fixed", self.lookup(HWLAT_FIXED, TICK_SPLIT), "6.12")
+        self.assertRegex(line, TICK + r", hunk at line \d+")
+
+    def test_missing_file_is_named(self):
+        line = self.fails("as-is", lambda name: None, "6.12")
+        self.assertIn(HWLAT, line)
+
+    def test_no_fuzz(self):
+        moved = HWLAT_ABSENT.replace("int line7;", "int other7;", 1)
+        self.assertRegex(self.fails("as-is", self.lookup(moved, TICK_ABSENT), "6.12"), "hunk at")
+
+    def test_works_inside_a_repository(self):
+        # Git otherwise takes the paths of a patch to be below the repository's root.
+        import subprocess
+        subprocess.run(["git", "init", "-q", str(self.temp)], check=True)
+        self.assertEqual(self.found(HWLAT_ABSENT, TICK_OURS), {"hwlat": ABSENT, "tick": OURS})
+
+
+class Plan(PatchesCase):
+    def test_broken_from_each_state(self):
+        for tick in (TICK_ABSENT, TICK_OURS, TICK_UPSTREAM):
+            for hwlat in (HWLAT_ABSENT, HWLAT_FIXED):
+                plan = self.patches.plan("broken", self.lookup(hwlat, tick), "6.12")
+                self.assertEqual(self.text(plan, HWLAT), HWLAT_ABSENT + INCLUDE)
+                self.assertEqual(self.text(plan, TICK), TICK_ABSENT)
+                self.assertEqual(plan.present, {"hwlat": ABSENT, "tick": ABSENT})
+
+    def test_fixed_from_each_state(self):
+        for tick in (TICK_ABSENT, TICK_OURS, TICK_UPSTREAM):
+            for hwlat in (HWLAT_ABSENT, HWLAT_FIXED):
+                plan = self.patches.plan("fixed", self.lookup(hwlat, tick), "6.12")
+                self.assertEqual(self.text(plan, HWLAT), HWLAT_FIXED + INCLUDE)
+                self.assertEqual(self.text(plan, TICK), TICK_OURS)
+                self.assertEqual(plan.present, {"hwlat": OURS, "tick": OURS})
+
+    def test_as_is_changes_tests_only(self):
+        plan = self.patches.plan("as-is", self.lookup(HWLAT_FIXED, TICK_UPSTREAM), "6.12")
+        self.assertEqual(self.text(plan, HWLAT), HWLAT_FIXED + INCLUDE)
+        self.assertEqual(self.text(plan, TICK), TICK_UPSTREAM)
+        self.assertEqual(self.text(plan, "kernel/trace/trace_hwlat_test.c"), "test hwlat;\n")
+        self.assertEqual(plan.present, {"hwlat": UPSTREAM, "tick": UPSTREAM})
+
+    def test_without_tests(self):
+        plan = self.patches.plan("broken", self.lookup(HWLAT_FIXED, TICK_OURS), "6.12",
+                                 tests=False)
+        self.assertEqual(self.text(plan, HWLAT), HWLAT_ABSENT)
+        self.assertIsNone(plan.files["kernel/trace/trace_hwlat_test.c"])
+
+    def test_tests_in_the_tree_stay(self):
+        for there in ({"kernel/trace/trace_hwlat_test.c": "test hwlat;\n"},
+                      {"kernel/trace/trace_hwlat_test.c": "test hwlat;\n",
+                       "kernel/time/tick-sched_test.c": "test tick;\n"}):
+            lookup = self.lookup(HWLAT_FIXED + INCLUDE, TICK_ABSENT, **there)
+            plan = self.patches.plan("fixed", lookup, "6.12")
+            self.assertEqual(self.text(plan, HWLAT), HWLAT_FIXED + INCLUDE)
+            self.assertEqual(self.text(plan, "kernel/time/tick-sched_test.c"), "test tick;\n")
+
+    def test_old_tests_in_the_tree_are_an_error(self):
+        lookup = self.lookup(HWLAT_FIXED, TICK_ABSENT,
+                             **{"kernel/trace/trace_hwlat_test.c": "older test;\n"})
+        self.assertIn("trace_hwlat_test.c", self.fails("as-is", lookup, "6.12"))
+
+    def test_set_of_the_series_comes_first(self):
+        write(self.project / "patches" / "6.1", {
+            "0001-tracing-Fix-it.patch": diff((HWLAT, HWLAT_ABSENT, HWLAT_FIXED)),
+            "0002-tick-sched-Use-it.patch": diff((TICK, TICK_ABSENT, TICK_OURS + "6.1\n")),
+            "0003-more.patch": diff(("kernel/time/tick-sched_test.c", None, "6.1\n"))})
+        self.load()
+        for series, extra in (("6.1", "6.1\n"), ("6.12", "")):
+            plan = self.patches.plan("fixed", self.lookup(HWLAT_FIXED, TICK_ABSENT), series)
+            self.assertEqual(self.text(plan, TICK), TICK_OURS + extra)
+
+
+class Folder(PatchesCase):
+    def test_sorting(self):
+        (each,) = self.patches.sets
+        self.assertEqual([path.name[:4] for path in each.fixes["tick"]], ["0002", "0003"])
+        self.assertEqual([path.name[:4] for path in each.tests], ["0004", "0005"])
+
+    def test_touched(self):
+        self.assertEqual(touched([self.project / "patches/reverse/hwlat.patch"]), {HWLAT})
+        self.assertIn("kernel/time/tick-sched_test.c", self.patches.touched())
+
+    def test_incomplete(self):
+        (self.project / "patches/reverse" / FIXES[0].reverse).unlink()
+        with self.assertRaises(GateError) as caught:
+            self.load()
+        self.assertIn(FIXES[0].reverse, caught.exception.line())
+
+    def test_write_blob_leaves_equal_files_alone(self):
+        path = make_tree(self.temp / "other") / HWLAT
+        before = path.stat().st_mtime_ns
+        self.assertFalse(write_blob(path, Blob(HWLAT_FIXED.encode())))
+        self.assertEqual(path.stat().st_mtime_ns, before)
+        self.assertTrue(write_blob(path, Blob(b"new", True)))
+        self.assertEqual(read_blob(path), Blob(b"new", True))
+        self.assertTrue(write_blob(path, None))
+        self.assertIsNone(read_blob(path))
+        self.assertIsNone(read_blob(Path(self.temp / "nowhere" / "file")))
+
+
+if __name__ == "__main__":
+    unittest.main()
