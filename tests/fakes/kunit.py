@@ -23,11 +23,13 @@ def parse(lines):
     groups, complaints = [], []
     group, left = None, 0
     for line in lines:
-        line = re.sub(r"^\[ *[\d.]+\] ", "", line)
+        line = re.sub(r"^\[ *[\d.]+\](\[ *T\d+\])? ", "", line)
         head = re.match(r"^    # Subtest: (.*)$", line)
         plan = re.match(r"^    1\.\.(\d+)$", line)
-        case = re.match(r"^    (ok|not ok) \d+ (\S+)( # SKIP)?", line)
+        case = re.match(r"^    (ok|not ok) (\d+) (\S+)( # SKIP)?", line)
         if head:
+            if group:
+                complaints.append(f"{group['name']}: missing subtest result line!")
             group, left = {"name": head.group(1), "test_cases": [], "sub_groups": []}, 0
             groups.append(group)
         elif plan:
@@ -36,8 +38,10 @@ def parse(lines):
                 complaints.append(f"{group['name']}: 0 tests run!")
         elif case:
             left -= 1
-            status = "SKIP" if case.group(3) else STATUS[case.group(1)]
-            group["test_cases"].append({"name": case.group(2), "status": status})
+            if int(case.group(2)) != len(group["test_cases"]) + 1:
+                complaints.append(f"{case.group(3)}: another test number expected")
+            status = "SKIP" if case.group(4) else STATUS[case.group(1)]
+            group["test_cases"].append({"name": case.group(3), "status": status})
         elif re.match(r"^(ok|not ok) ", line):
             group = None
     if group:
