@@ -1,0 +1,688 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of the jiffies update from the tick
+ *
+ * Included at the end of tick-sched.c, as tick_sched_do_timer() and the state
+ * which it works on are static there. Every test plays its ticks on a tick_sched
+ * of its own while all CPUs sit in stop_machine(), so that no real tick comes
+ * in between, and puts jiffies and their companions back before they leave it.
+ *
+ * One CPU, the director, goes through the test and can hold jiffies_lock. The
+ * other ones do a tick each time they are told. A director without other CPUs
+ * does the ticks as well.
+ */
+#include <kunit/test.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/stop_machine.h>
+
+/* A tick that neither returns nor is seen at the lock for so long is stuck */
+#define TEST_PATIENCE_NS	(2 * NSEC_PER_SEC)
+/* With the lock contended it is enough if nobody else returned for so long */
+#define TEST_QUIET_NS		(NSEC_PER_SEC / 5)
+#define TEST_MAX_TICKS		10
+
+/* How the kernel treats CPUs which are not the timekeeper when the lock is held */
+enum tick_test_limit {
+	TICK_TEST_UNKNOWN,
+	TICK_TEST_ALL_WAIT,
+	TICK_TEST_ONE_WAITS,
+	TICK_TEST_NONE_WAITS,
+};
+
+/* What a tick left behind */
+struct tick_test_seen {
+	bool		waited;		/* for jiffies_lock, until it was dropped */
+	unsigned int	stalled;	/* ts->stalled_jiffies */
+	unsigned long	not_noted;	/* jiffies since ts->last_tick_jiffies */
+	u64		ticks;		/* jiffies since the test's begin */
+	ktime_t		next_period;	/* tick_next_period since the test's begin */
+	unsigned int	sequence;	/* jiffies_seq since the test's begin */
+	int		tick_cpu;	/* tick_do_timer_cpu */
+};
+
+struct tick_test {
+	void			(*play)(struct tick_test *t);
+	struct tick_test_seen	seen[TEST_MAX_TICKS];
+	int			nr_seen;
+
+	int			director;
+	int			ticker;		/* the CPU which does the single ticks */
+	int			nr_cpus;	/* online ones */
+	struct tick_sched __percpu *ts;
+	ktime_t			now;		/* the time of the next tick */
+	int			nr_returned;	/* of the CPUs which ticked at once */
+
+	/* The globals as they were */
+	u64			jiffies;
+	ktime_t			next_period;
+	ktime_t			last_update;
+	unsigned int		sequence;
+	int			tick_cpu;
+
+	/* From the director to the other CPUs, and back */
+	cpumask_var_t		todo;
+	cpumask_var_t		done;
+	bool			finished;
+};
+
+/* Found out once for the suite */
+static enum tick_test_limit tick_test_limit;
+static u64 tick_test_start_jiffies;
+static ktime_t tick_test_start_time;
+static bool tick_test_start_oneshot;
+
+/*
+ * The lock is taken below lockdep and spinlock debugging: they would rightly
+ * complain about a CPU that takes it twice, and without SMP that is what a tick
+ * which does not care for the holder does.
+ */
+static void tick_test_hold_lock(void)
+{
+	arch_spin_lock(&jiffies_lock.raw_lock);
+}
+
+static void tick_test_drop_lock(void)
+{
+	arch_spin_unlock(&jiffies_lock.raw_lock);
+}
+
+static void tick_test_do_tick(struct tick_test *t)
+{
+	tick_sched_do_timer(this_cpu_ptr(t->ts), t->now);
+}
+
+static void tick_test_tell(struct tick_test *t, int cpu)
+{
+	cpumask_clear_cpu(cpu, t->done);
+	/* The CPU sees its order after all that the order is about */
+	smp_mb__before_atomic();
+	cpumask_set_cpu(cpu, t->todo);
+}
+
+static bool tick_test_is_done(struct tick_test *t, int cpu)
+{
+	bool done = cpumask_test_cpu(cpu, t->done);
+
+	/* Pairs with the barrier behind the tick in tick_test_follow() */
+	smp_rmb();
+	return done;
+}
+
+/*
+ * Wait until @cpu did its tick. Returns false if it waits for the lock, which is
+ * seen in the lock itself or, where the lock does not show waiters, by patience.
+ */
+static bool tick_test_returns(struct tick_test *t, int cpu)
+{
+	u64 end = ktime_get_mono_fast_ns() + TEST_PATIENCE_NS;
+
+	while (!tick_test_is_done(t, cpu)) {
+		if (raw_spin_is_contended(&jiffies_lock) || ktime_get_mono_fast_ns() > end)
+			return tick_test_is_done(t, cpu);
+		cpu_relax();
+	}
+	return true;
+}
+
+static void tick_test_wait(struct tick_test *t, int cpu)
+{
+	while (!tick_test_is_done(t, cpu))
+		cpu_relax();
+}
+
+/* One tick on the ticker. If it waits for the lock, @held, it is released. */
+static void tick_test_tick(struct tick_test *t, bool held)
+{
+	struct tick_test_seen *seen = &t->seen[t->nr_seen++];
+	struct tick_sched *ts = per_cpu_ptr(t->ts, t->ticker);
+
+	if (t->ticker == t->director) {
+		tick_test_do_tick(t);
+	} else {
+		tick_test_tell(t, t->ticker);
+		seen->waited = !tick_test_returns(t, t->ticker);
+		if (seen->waited && held) {
+			tick_test_drop_lock();
+			tick_test_wait(t, t->ticker);
+			tick_test_hold_lock();
+		}
+	}
+	seen->stalled = ts->stalled_jiffies;
+	seen->not_noted = jiffies - ts->last_tick_jiffies;
+	seen->ticks = jiffies_64 - t->jiffies;
+	seen->next_period = ktime_sub(tick_next_period, t->next_period);
+	seen->sequence = raw_read_seqcount(&jiffies_seq) - t->sequence;
+	seen->tick_cpu = tick_do_timer_cpu;
+}
+
+static void tick_test_tick_free(struct tick_test *t)
+{
+	tick_test_tick(t, false);
+}
+
+static void tick_test_tick_held(struct tick_test *t)
+{
+	tick_test_hold_lock();
+	tick_test_tick(t, true);
+	tick_test_drop_lock();
+}
+
+/* As if @cpu had seen @ticks ticks without a change of jiffies */
+static void tick_test_stall(struct tick_test *t, int cpu, unsigned int ticks)
+{
+	struct tick_sched *ts = per_cpu_ptr(t->ts, cpu);
+
+	ts->last_tick_jiffies = jiffies;
+	ts->stalled_jiffies = ticks;
+}
+
+/* Count the CPUs which did their tick, until the others are known to wait */
+static void tick_test_count_returned(struct tick_test *t)
+{
+	u64 now = ktime_get_mono_fast_ns(), last = now, start = now;
+	int nr;
+
+	while (t->nr_returned < t->nr_cpus - 1 && now - start < TEST_PATIENCE_NS) {
+		if (raw_spin_is_contended(&jiffies_lock) && now - last > TEST_QUIET_NS)
+			break;
+		cpu_relax();
+		now = ktime_get_mono_fast_ns();
+		nr = cpumask_weight(t->done);
+		if (nr != t->nr_returned)
+			last = now;
+		t->nr_returned = nr;
+	}
+}
+
+/* All CPUs but the director tick at once while the lock is held */
+static void tick_test_all_tick_held(struct tick_test *t)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		tick_test_stall(t, cpu, MAX_STALLED_JIFFIES - 1);
+
+	tick_test_hold_lock();
+	for_each_online_cpu(cpu) {
+		if (cpu != t->director)
+			tick_test_tell(t, cpu);
+	}
+	tick_test_count_returned(t);
+	tick_test_drop_lock();
+
+	for_each_online_cpu(cpu) {
+		if (cpu != t->director)
+			tick_test_wait(t, cpu);
+	}
+}
+
+/* The other CPUs do as they are told until the director finished */
+static void tick_test_follow(struct tick_test *t)
+{
+	int cpu = smp_processor_id();
+
+	/* Pairs with the release when the director finished in tick_test_on_cpu() */
+	while (!smp_load_acquire(&t->finished)) {
+		if (cpumask_test_cpu(cpu, t->todo)) {
+			cpumask_clear_cpu(cpu, t->todo);
+			/* The order is read before what it is about */
+			smp_mb__after_atomic();
+			tick_test_do_tick(t);
+			/* Who sees the tick done sees what it did */
+			smp_mb__before_atomic();
+			cpumask_set_cpu(cpu, t->done);
+		}
+		cpu_relax();
+	}
+}
+
+static void tick_test_save(struct tick_test *t)
+{
+	t->jiffies = jiffies_64;
+	t->next_period = tick_next_period;
+	t->last_update = last_jiffies_update;
+	t->sequence = raw_read_seqcount(&jiffies_seq);
+	t->tick_cpu = tick_do_timer_cpu;
+}
+
+static void tick_test_restore(struct tick_test *t)
+{
+	raw_spin_lock(&jiffies_lock);
+	write_seqcount_begin(&jiffies_seq);
+	jiffies_64 = t->jiffies;
+	tick_next_period = t->next_period;
+	last_jiffies_update = t->last_update;
+	write_seqcount_end(&jiffies_seq);
+	raw_spin_unlock(&jiffies_lock);
+	WRITE_ONCE(tick_do_timer_cpu, t->tick_cpu);
+}
+
+static int tick_test_on_cpu(void *data)
+{
+	struct tick_test *t = data;
+
+	if (smp_processor_id() != t->director) {
+		tick_test_follow(t);
+		return 0;
+	}
+
+	tick_test_save(t);
+	/* Before the switch to one-shot mode this one is not maintained */
+	last_jiffies_update = ktime_sub_ns(tick_next_period, TICK_NSEC);
+	/* A CPU which does not exist: none of those that tick is the timekeeper */
+	WRITE_ONCE(tick_do_timer_cpu, nr_cpu_ids);
+	/* One update is due */
+	t->now = tick_next_period;
+
+	t->play(t);
+
+	tick_test_restore(t);
+	/* Nobody leaves before everything is as it was */
+	smp_store_release(&t->finished, true);
+	return 0;
+}
+
+static int tick_test_run(struct tick_test *t, void (*play)(struct tick_test *t))
+{
+	int ret = -ENOMEM;
+
+	t->ts = alloc_percpu(struct tick_sched);
+	if (!t->ts)
+		return ret;
+	if (!zalloc_cpumask_var(&t->todo, GFP_KERNEL))
+		goto free_ts;
+	if (!zalloc_cpumask_var(&t->done, GFP_KERNEL))
+		goto free_todo;
+
+	cpus_read_lock();
+	t->play = play;
+	t->nr_cpus = num_online_cpus();
+	t->director = cpumask_first(cpu_online_mask);
+	t->ticker = t->nr_cpus > 1 ? cpumask_last(cpu_online_mask) : t->director;
+	ret = stop_machine_cpuslocked(tick_test_on_cpu, t, cpu_online_mask);
+	cpus_read_unlock();
+
+	free_cpumask_var(t->done);
+free_todo:
+	free_cpumask_var(t->todo);
+free_ts:
+	free_percpu(t->ts);
+	return ret;
+}
+
+/* The test goes through its ticks, and looks afterwards at what they left */
+static const struct tick_test_seen *tick_test_play(struct kunit *test,
+						   void (*play)(struct tick_test *t))
+{
+	struct tick_test *t = test->priv;
+
+	KUNIT_ASSERT_EQ(test, tick_test_run(t, play), 0);
+	return t->seen;
+}
+
+/* Can a lock be held such that a tick notices, and a tick that waits go on? */
+static bool tick_test_can_hold_lock(void)
+{
+	if (IS_ENABLED(CONFIG_SMP))
+		return num_online_cpus() > 1;
+	return IS_ENABLED(CONFIG_DEBUG_SPINLOCK);
+}
+
+static void tick_test_needs_held_lock(struct kunit *test)
+{
+	if (!tick_test_can_hold_lock())
+		kunit_skip(test, "needs two CPUs, or DEBUG_SPINLOCK without SMP");
+}
+
+static void tick_test_needs_cpus(struct kunit *test, int nr)
+{
+	if (num_online_cpus() < nr)
+		kunit_skip(test, "needs %d CPUs", nr);
+}
+
+/* Some kernels let one CPU at a time pass an atomic gate, and that one waits */
+static void tick_test_needs_trylock(struct kunit *test)
+{
+	if (tick_test_limit == TICK_TEST_ONE_WAITS)
+		kunit_skip(test, "only trylock passes: the atomic gate lets one CPU wait");
+}
+
+static void tick_test_not_updated(struct kunit *test, const struct tick_test_seen *seen)
+{
+	KUNIT_EXPECT_EQ(test, seen->ticks, 0);
+	KUNIT_EXPECT_EQ(test, seen->next_period, 0);
+	KUNIT_EXPECT_EQ(test, seen->sequence, 0);
+}
+
+static void tick_test_updated(struct kunit *test, const struct tick_test_seen *seen, u64 ticks)
+{
+	KUNIT_EXPECT_EQ(test, seen->ticks, ticks);
+	KUNIT_EXPECT_EQ(test, seen->next_period, ticks * TICK_NSEC);
+	/* Odd while the update is going on, even again afterwards */
+	KUNIT_EXPECT_EQ(test, seen->sequence, 2);
+}
+
+static void play_moving_jiffies(struct tick_test *t)
+{
+	tick_test_stall(t, t->ticker, MAX_STALLED_JIFFIES - 1);
+	jiffies_64++;
+	tick_test_tick_free(t);
+}
+
+static void moving_jiffies_reset_count(struct kunit *test)
+{
+	const struct tick_test_seen *seen = tick_test_play(test, play_moving_jiffies);
+
+	KUNIT_EXPECT_EQ(test, seen->stalled, 0);
+	KUNIT_EXPECT_EQ(test, seen->not_noted, 0);
+	KUNIT_EXPECT_EQ(test, seen->ticks, 1);
+	KUNIT_EXPECT_EQ(test, seen->sequence, 0);
+}
+
+static void play_stall(struct tick_test *t)
+{
+	int i;
+
+	tick_test_stall(t, t->ticker, 0);
+	for (i = 0; i < MAX_STALLED_JIFFIES; i++)
+		tick_test_tick_free(t);
+}
+
+static void fifth_stalled_tick_updates(struct kunit *test)
+{
+	const struct tick_test_seen *seen = tick_test_play(test, play_stall);
+	int i;
+
+	for (i = 0; i < MAX_STALLED_JIFFIES - 1; i++) {
+		KUNIT_EXPECT_EQ(test, seen[i].stalled, i + 1);
+		tick_test_not_updated(test, &seen[i]);
+	}
+	tick_test_updated(test, &seen[i], 1);
+	KUNIT_EXPECT_EQ(test, seen[i].stalled, 0);
+	KUNIT_EXPECT_EQ(test, seen[i].not_noted, 0);
+}
+
+static void play_held_lock(struct tick_test *t)
+{
+	tick_test_stall(t, t->ticker, MAX_STALLED_JIFFIES - 1);
+	tick_test_tick_held(t);
+}
+
+static void held_lock_returns(struct kunit *test)
+{
+	const struct tick_test_seen *seen;
+
+	tick_test_needs_held_lock(test);
+	tick_test_needs_trylock(test);
+
+	seen = tick_test_play(test, play_held_lock);
+	KUNIT_EXPECT_FALSE(test, seen->waited);
+	tick_test_not_updated(test, seen);
+	KUNIT_EXPECT_EQ(test, seen->stalled, MAX_STALLED_JIFFIES);
+	KUNIT_EXPECT_EQ(test, seen->not_noted, 0);
+}
+
+#define TEST_RETRIES	3
+
+static void play_held_lock_retries(struct tick_test *t)
+{
+	int i;
+
+	tick_test_stall(t, t->ticker, MAX_STALLED_JIFFIES - 1);
+	for (i = 0; i < TEST_RETRIES; i++)
+		tick_test_tick_held(t);
+	tick_test_tick_free(t);
+}
+
+static void held_lock_retries(struct kunit *test)
+{
+	const struct tick_test_seen *seen;
+	int i;
+
+	tick_test_needs_held_lock(test);
+	tick_test_needs_trylock(test);
+
+	seen = tick_test_play(test, play_held_lock_retries);
+	for (i = 0; i < TEST_RETRIES; i++) {
+		KUNIT_EXPECT_FALSE(test, seen[i].waited);
+		tick_test_not_updated(test, &seen[i]);
+		KUNIT_EXPECT_EQ(test, seen[i].stalled, MAX_STALLED_JIFFIES + i);
+	}
+	tick_test_updated(test, &seen[i], 1);
+	KUNIT_EXPECT_EQ(test, seen[i].stalled, 0);
+	KUNIT_EXPECT_EQ(test, seen[i].not_noted, 0);
+}
+
+static void all_cpus_return(struct kunit *test)
+{
+	struct tick_test *t = test->priv;
+
+	tick_test_needs_cpus(test, 2);
+	tick_test_needs_trylock(test);
+
+	tick_test_play(test, tick_test_all_tick_held);
+	KUNIT_EXPECT_EQ(test, t->nr_returned, t->nr_cpus - 1);
+}
+
+static void play_not_due(struct tick_test *t)
+{
+	tick_test_stall(t, t->ticker, MAX_STALLED_JIFFIES - 1);
+	t->now = ktime_sub_ns(tick_next_period, 1);
+	tick_test_tick_held(t);
+}
+
+static void not_due_does_not_touch_lock(struct kunit *test)
+{
+	const struct tick_test_seen *seen;
+
+	tick_test_needs_held_lock(test);
+
+	seen = tick_test_play(test, play_not_due);
+	KUNIT_EXPECT_FALSE(test, seen->waited);
+	tick_test_not_updated(test, seen);
+	KUNIT_EXPECT_EQ(test, seen->stalled, 0);
+	KUNIT_EXPECT_EQ(test, seen->not_noted, 0);
+}
+
+static void play_timekeeper(struct tick_test *t)
+{
+	WRITE_ONCE(tick_do_timer_cpu, t->ticker);
+	tick_test_tick_free(t);
+}
+
+static void timekeeper_updates_at_once(struct kunit *test)
+{
+	const struct tick_test_seen *seen = tick_test_play(test, play_timekeeper);
+
+	tick_test_updated(test, seen, 1);
+	KUNIT_EXPECT_EQ(test, seen->stalled, 0);
+	KUNIT_EXPECT_EQ(test, seen->not_noted, 0);
+}
+
+static void play_timekeeper_held(struct tick_test *t)
+{
+	WRITE_ONCE(tick_do_timer_cpu, t->ticker);
+	tick_test_tick_held(t);
+}
+
+static void timekeeper_waits_for_lock(struct kunit *test)
+{
+	const struct tick_test_seen *seen;
+
+	tick_test_needs_cpus(test, 2);
+
+	seen = tick_test_play(test, play_timekeeper_held);
+	KUNIT_EXPECT_TRUE(test, seen->waited);
+	tick_test_updated(test, seen, 1);
+}
+
+static void play_no_timekeeper(struct tick_test *t)
+{
+	WRITE_ONCE(tick_do_timer_cpu, TICK_DO_TIMER_NONE);
+	tick_test_tick_free(t);
+}
+
+static void dropped_duty_is_taken_over(struct kunit *test)
+{
+	struct tick_test *t = test->priv;
+	const struct tick_test_seen *seen;
+
+	if (!IS_ENABLED(CONFIG_NO_HZ_COMMON) || tick_nohz_full_enabled())
+		kunit_skip(test, "the duty is never dropped");
+
+	seen = tick_test_play(test, play_no_timekeeper);
+	KUNIT_EXPECT_EQ(test, seen->tick_cpu, t->ticker);
+	tick_test_updated(test, seen, 1);
+}
+
+#define TEST_CATCH_UP	7
+
+static void play_catch_up(struct tick_test *t)
+{
+	tick_test_stall(t, t->ticker, MAX_STALLED_JIFFIES - 1);
+	t->now = ktime_add_ns(tick_next_period, TEST_CATCH_UP * TICK_NSEC - 1);
+	tick_test_tick_free(t);
+	/* All of it is done, nothing is left to do for another CPU */
+	tick_test_stall(t, t->ticker, MAX_STALLED_JIFFIES - 1);
+	tick_test_tick_free(t);
+}
+
+static void late_update_catches_up(struct kunit *test)
+{
+	const struct tick_test_seen *seen = tick_test_play(test, play_catch_up);
+
+	tick_test_updated(test, &seen[0], TEST_CATCH_UP);
+	tick_test_updated(test, &seen[1], TEST_CATCH_UP);
+}
+
+/* Waits for jiffies to move, for a bounded number of milliseconds */
+static void tick_test_next_jiffy(u64 *when, ktime_t *now)
+{
+	u64 was = get_jiffies_64();
+	int ms;
+
+	for (ms = 0; ms < 1000 && !time_after64(get_jiffies_64(), was); ms++)
+		fsleep(USEC_PER_MSEC);
+	*when = get_jiffies_64();
+	*now = ktime_get();
+}
+
+static bool tick_test_all_oneshot(void)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		if (tick_get_device(cpu)->mode != TICKDEV_MODE_ONESHOT)
+			return false;
+	}
+	return true;
+}
+
+/* The last case: jiffies still go with the clock as they did before the first */
+static void jiffies_agree_with_ktime(struct kunit *test)
+{
+	s64 off = S64_MAX;
+	u64 when;
+	ktime_t now;
+	int i;
+
+	if (!tick_test_start_oneshot)
+		kunit_skip(test, "ticks are periodic, and those which are missed stay lost");
+
+	/* A reading may be late, but not every one, and never early */
+	for (i = 0; i < 50 && abs(off) > TICK_NSEC; i++) {
+		tick_test_next_jiffy(&when, &now);
+		off = ktime_to_ns(ktime_sub(now, tick_test_start_time)) -
+			(s64)(when - tick_test_start_jiffies) * TICK_NSEC;
+	}
+	KUNIT_EXPECT_LE(test, off, 2 * TICK_NSEC);
+	KUNIT_EXPECT_GE(test, off, -2 * TICK_NSEC);
+}
+
+#define TEST_ONESHOT_MS		5000
+
+static void play_retry(struct tick_test *t)
+{
+	tick_test_stall(t, t->ticker, MAX_STALLED_JIFFIES);
+	tick_test_tick_free(t);
+}
+
+/*
+ * What the kernel does is found out by looking at it. Where three CPUs are there
+ * it is the number of those that return from a held lock. With less, a kernel
+ * which never tries again has no limit at all, and one that does has the gate.
+ */
+static enum tick_test_limit tick_test_find_limit(struct tick_test *t)
+{
+	if (!tick_test_can_hold_lock())
+		return TICK_TEST_UNKNOWN;
+
+	if (num_online_cpus() > 2) {
+		if (tick_test_run(t, tick_test_all_tick_held))
+			return TICK_TEST_UNKNOWN;
+		if (t->nr_returned == t->nr_cpus - 1)
+			return TICK_TEST_NONE_WAITS;
+		if (t->nr_returned == t->nr_cpus - 2)
+			return TICK_TEST_ONE_WAITS;
+		return TICK_TEST_ALL_WAIT;
+	}
+
+	if (tick_test_run(t, play_held_lock))
+		return TICK_TEST_UNKNOWN;
+	if (!t->seen[0].waited && !t->seen[0].ticks)
+		return TICK_TEST_NONE_WAITS;
+	memset(t, 0, sizeof(*t));
+	if (tick_test_run(t, play_retry))
+		return TICK_TEST_UNKNOWN;
+	return t->seen[0].ticks ? TICK_TEST_ONE_WAITS : TICK_TEST_ALL_WAIT;
+}
+
+static int tick_test_suite_init(struct kunit_suite *suite)
+{
+	struct tick_test *t;
+	int ms;
+
+	/* At boot it can take a second until a clocksource allows for it */
+	for (ms = 0; ms < TEST_ONESHOT_MS && !tick_test_all_oneshot(); ms++)
+		fsleep(USEC_PER_MSEC);
+	tick_test_start_oneshot = tick_test_all_oneshot();
+
+	t = kzalloc(sizeof(*t), GFP_KERNEL);
+	if (!t)
+		return -ENOMEM;
+	tick_test_next_jiffy(&tick_test_start_jiffies, &tick_test_start_time);
+	tick_test_limit = tick_test_find_limit(t);
+	kfree(t);
+	return 0;
+}
+
+static int tick_test_init(struct kunit *test)
+{
+	test->priv = kunit_kzalloc(test, sizeof(struct tick_test), GFP_KERNEL);
+	return test->priv ? 0 : -ENOMEM;
+}
+
+static struct kunit_case tick_sched_test_cases[] = {
+	KUNIT_CASE(moving_jiffies_reset_count),
+	KUNIT_CASE(fifth_stalled_tick_updates),
+	KUNIT_CASE(held_lock_returns),
+	KUNIT_CASE(held_lock_retries),
+	KUNIT_CASE(all_cpus_return),
+	KUNIT_CASE(not_due_does_not_touch_lock),
+	KUNIT_CASE(timekeeper_updates_at_once),
+	KUNIT_CASE(timekeeper_waits_for_lock),
+	KUNIT_CASE(dropped_duty_is_taken_over),
+	KUNIT_CASE(late_update_catches_up),
+	KUNIT_CASE(jiffies_agree_with_ktime),
+	{}
+};
+
+static struct kunit_suite tick_sched_test_suite = {
+	.name		= "tick_sched",
+	.suite_init	= tick_test_suite_init,
+	.init		= tick_test_init,
+	.test_cases	= tick_sched_test_cases,
+};
+
+kunit_test_suite(tick_sched_test_suite);
