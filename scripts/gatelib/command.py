@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the command lines of the project's scripts have in common."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import traceback
+from pathlib import Path
+from typing import Callable, Dict, List, NoReturn, Optional, Sequence, TypeVar
+
+from . import proc
+from .bench import Bench, Progress
+from .errors import MACHINE, UNUSABLE, GateError, Interrupted
+from .tables import CACHE_NAME
+from .trees import PathTree, Tree, open_tree
+
+_Item = TypeVar("_Item")
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports a bad call in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"{self.prog.split()[0]}: {message}; see {self.prog} --help", file=sys.stderr)
+        sys.exit(UNUSABLE)
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """Return an argparse type: a number that is not below least."""
+    def number(text: str) -> int:
+        if not re.fullmatch(r"\d{1,6}", text) or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number of at least {least}")
+        return int(text)
+    return number
+
+
+def common_options() -> Parser:
+    """Return the parser of the options that every command has, to be a parent."""
+    common = Parser(add_help=False, allow_abbrev=False)
+    common.add_argument("--cache", metavar="DIR",
+                        help=f"default ${{XDG_CACHE_HOME:-~/.cache}}/{CACHE_NAME}")
+    common.add_argument("--out", metavar="DIR", help="logs and results (default: CACHE/out)")
+    return common
+
+
+def folder(path: Path, option: str) -> Path:
+    """Make the folder that an option names; return it as an absolute path."""
+    path = Path(os.path.abspath(path))
+    if re.search(r"[\s:,]", str(path)):
+        raise GateError(UNUSABLE, f"{option} {path} has a space, colon or comma in its path, "
+                        "which make and QEMU do not take", f"give another {option}")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        usable = os.access(path, os.W_OK | os.X_OK)
+    except OSError as err:
+        raise GateError(UNUSABLE, f"cannot make {option} {path}: {err.strerror}",
+                        f"give another {option}") from err
+    if not usable:
+        raise GateError(UNUSABLE, f"cannot write to {option} {path}", f"give another {option}")
+    return path
+
+
+def bench(args: argparse.Namespace, root: Path, progress: Progress) -> Bench:
+    """Return the bench that the common options ask for; make its folders."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    cache = folder(Path(args.cache) if args.cache else base / CACHE_NAME, "--cache")
+    out = folder(Path(args.out) if args.out else cache / "out", "--out")
+    return Bench(root, cache, out, getattr(args, "jobs", 1), proc.child_env(cache), progress)
+
+
+def once(items: Sequence[_Item]) -> List[_Item]:
+    """Return the items in order, each once."""
+    return list(dict.fromkeys(items))
+
+
+def trees(specs: Sequence[str], at: Bench) -> List[Tree]:
+    """Return the trees that the user named, each once.
+
+    Raises GateError if one cannot be used or would be written to.
+    """
+    found: Dict[Path, Tree] = {}
+    for spec in specs:
+        tree = open_tree(spec, at.cache)
+        if isinstance(tree, PathTree):
+            for option, where in (("--cache", at.cache), ("--out", at.out)):
+                if tree.original in (where.resolve(), *where.resolve().parents):
+                    raise GateError(UNUSABLE, f"{option} {where} lies in the tree {spec}",
+                                    f"give another {option}: the tree is not to be written to")
+        found[tree.folder] = tree
+    return list(found.values())
+
+
+def _fail(err: GateError, program: str) -> int:
+    if err.tail:
+        print(err.tail, file=sys.stderr)
+    print(f"{program}: {err.line()}", file=sys.stderr, flush=True)
+    return err.status
+
+
+def guarded(parser: Parser, argv: Optional[Sequence[str]], root: Path) -> int:
+    """Parse argv and run its command; return the exit status, whatever happens.
+
+    A command is args.call(args, root), and returns an exit status.
+    """
+    proc.catch_signals()
+    try:
+        args = parser.parse_args(argv)
+        return int(args.call(args, root))
+    except GateError as err:
+        return _fail(err, parser.prog)
+    except Interrupted:
+        print(f"{parser.prog}: interrupted", file=sys.stderr, flush=True)
+        return MACHINE
+    except OSError as err:
+        return _fail(proc.from_os_error(err, Path.cwd()), parser.prog)
+    except Exception as err:	# pylint: disable=broad-except
+        where = traceback.extract_tb(err.__traceback__)[-1]
+        return _fail(GateError(MACHINE, f"internal error: {type(err).__name__}: {err} "
+                               f"({Path(where.filename).name}:{where.lineno})", "report this"),
+                     parser.prog)
