@@ -75,6 +75,7 @@ CASES = (
     Case("tick_sched", "held_lock_returns", "tick", ("upstream",)),
     Case("tick_sched", "held_lock_retries", "tick", ("upstream",)),
     Case("tick_sched", "all_cpus_return", "tick", ("um", "upstream")),
+    Case("tick_sched", "timekeeper_waits_for_lock", None, ("um",)),
 )
 
 # What no console may show, in any state (regular expressions, searched in
