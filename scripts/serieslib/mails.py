@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Turns a series in a git repository into mails, ready to be sent as they are.
+
+git format-patch writes them.  What it does not do, or not well, is done to
+their headers afterwards: b4 0.12 crashes on a From: that git folded, so no
+header but lists of addressees has more than one line; and Message-IDs are
+made from what the mails say, so that the same series always has the same.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import hashlib
+import re
+from pathlib import Path
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+from gatelib.errors import UNUSABLE, GateError
+
+from . import address, cover, sets
+from .address import People
+from .choose import Choice
+from .git import Git
+from .patchfile import Mail, read
+from .tables import COVER
+
+MBOX = "series.mbox"
+_MIME = ["MIME-Version: 1.0", "Content-Type: text/plain; charset=UTF-8",
+         "Content-Transfer-Encoding: 8bit"]
+
+
+class Letter(NamedTuple):
+    """What the mails say besides the patches."""
+    sender: str			# "Name <mail>"
+    version: int
+    people: People
+    base: Optional[str]		# commit, where others know it
+    old: Optional[str]		# ref of the previous version in the repository
+
+
+def author(patches: Sequence[Path]) -> str:
+    """Return the author of the first patch as "Name <mail>"."""
+    return email.utils.formataddr(email.utils.parseaddr(
+        read(patches[0].read_bytes()).header("From")))
+
+
+def write(choice: Choice, git: Git, base: str, letter: Letter,
+          cover_letter: str) -> Dict[str, bytes]:
+    """Return file name -> mail of the series base..HEAD in git.
+
+    cover_letter: the set's own, whose text is sent.
+    """
+    name, mail = address.parse(letter.sender, "--sender")
+    dates = [read(path.read_bytes()).header("Date") for path in choice.patches]
+    last = max(dates, key=lambda date: email.utils.parsedate_to_datetime(date).timestamp())
+    ident = {"GIT_COMMITTER_NAME": name, "GIT_COMMITTER_EMAIL": mail, "GIT_COMMITTER_DATE": last}
+    options = ["--cover-letter", "--from", "--signoff"]
+    if letter.version > 1:
+        options.append(f"-v{letter.version}")
+    if letter.old:
+        options.append(f"--range-diff={base}..{letter.old}")
+    fresh = Git(git.folder, dict(git.env, **ident)).format(base, *options)
+    head = next(each for each in fresh if each.endswith(COVER))
+    texts = {each: data.decode("utf-8", "surrogateescape") for each, data in fresh.items()}
+    texts[head] = _cover(choice, texts[head], cover_letter, letter)
+    return _threaded(texts, letter, last)
+
+
+def _cover(choice: Choice, fresh: str, cover_letter: str, letter: Letter) -> str:
+    text = cover.text_of(cover_letter)
+    if choice.left_out:
+        subjects = "".join(f"\n  {read(path.read_bytes()).subject()}" for path in choice.left_out)
+        text += f"\n\nLinux {choice.tree.version.full} has these already, so they are left out:\n{subjects}"
+    filled = cover.fill(fresh, cover.subject_of(cover_letter), text)
+    if letter.base:
+        filled = filled.rstrip("\n") + f"\n\nbase-commit: {letter.base}\n"
+    return filled
+
+
+def _threaded(texts: Mapping[str, str], letter: Letter, date: str) -> Dict[str, bytes]:
+    day = email.utils.parsedate_to_datetime(date).strftime("%Y%m%d")
+    people = f"{letter.sender}\n{letter.people.to}\n{letter.people.cc}\n"
+    everything = hashlib.sha256((people + "".join(texts.values())).encode("utf-8", "replace"))
+    first = read(next(iter(texts.values())).encode("utf-8", "surrogateescape"))
+    slug = "-".join(re.findall(r"[a-z0-9]+", first.subject().lower())[:5]) or "series"
+    domain = email.utils.parseaddr(letter.sender)[1].rpartition("@")[2]
+    mails: Dict[str, bytes] = {}
+    top = ""
+    for number, (name, text) in enumerate(texts.items()):
+        ident = f"<{day}-{slug}-v{letter.version}-{number}-{everything.hexdigest()[:12]}@{domain}>"
+        top = top or ident
+        more = [f"Message-ID: {ident}"]
+        if ident != top:
+            more += [f"In-Reply-To: {top}", f"References: {top}"]
+        mails[name] = _headed(text, letter.people, more).encode("utf-8", "surrogateescape")
+    return mails
+
+
+def _headed(text: str, people: People, more: List[str]) -> str:
+    """Return the mail with its headers unfolded, addressees and further headers added."""
+    head, gap, rest = text.partition("\n\n")
+    lines = [_plain(line) for line in re.sub(r"\n[ \t]+", " ", head).split("\n")]
+    if not rest.isascii() and not re.search(r"^Content-Type:", head, re.M):
+        lines += _MIME
+    # Up to the subject as git has it, then ours, then what git says about the encoding.
+    at = 1 + next(index for index, line in enumerate(lines) if line.startswith("Subject:"))
+    for title, persons in (("To", people.to), ("Cc", people.cc)):
+        if persons:
+            more = more + [f"{title}: " + ",\n\t".join(address.header(each) for each in persons)]
+    return "\n".join(lines[:at] + more + lines[at:]) + gap + rest
+
+
+def _plain(line: str) -> str:
+    """Return the header line in ASCII; git leaves a cover letter's as they are."""
+    title, colon, value = line.partition(": ")
+    if line.isascii() or not colon:
+        return line
+    if title == "From":
+        return f"From: {address.header(value)}"
+    return f"{title}: {address.encoded(value)}"
+
+
+def mbox(mails: Mapping[str, bytes]) -> bytes:
+    """Return all mails as one mbox."""
+    return b"\n".join(mails.values())
+
+
+def save(mails: Mapping[str, bytes], out: Path) -> None:
+    """Write the mails and their mbox to the folder out.
+
+    Raises GateError if there are mails in it already: git send-email would
+    be given old and new ones together.
+    """
+    if out.is_dir() and (any(out.glob("*.patch")) or (out / MBOX).exists()):
+        raise GateError(UNUSABLE, f"--out {out} has mails in it", "give a new folder")
+    out.mkdir(parents=True, exist_ok=True)
+    for name, data in mails.items():
+        (out / name).write_bytes(data)
+    (out / MBOX).write_bytes(mbox(mails))
+
+
+def previous(root: Path, choice: Choice, git: Git, base: str, version: int) -> Optional[str]:
+    """Return a ref in git with the version before, None if patches/SET/vN is not there.
+
+    The branch that is checked out stays what it was.
+    """
+    folder = root / "patches" / choice.set / f"v{version - 1}"
+    old = [path for path in sorted(folder.glob("[0-9]*.patch")) if path.name != COVER]
+    left = {read(path.read_bytes()).subject() for path in choice.left_out}
+    old = [path for path in old if read(path.read_bytes()).subject() not in left]
+    if not old:
+        return None
+    here = git.text("rev-parse", "HEAD")
+    git.run("checkout", "-q", "--detach", base)
+    wrong = git.am(old)
+    there = git.text("rev-parse", "HEAD")
+    git.run("checkout", "-q", "-B", "series", here)
+    if wrong is not None:
+        raise GateError(UNUSABLE, f"{folder} does not apply to {choice.name}: {wrong}",
+                        "rebase the older version, or remove it")
+    return there
+
+
+def cover_of(root: Path, choice: Choice) -> str:
+    """Return the cover letter of the choice's set; raise GateError if it has none."""
+    data = sets.load(root, choice.set).get(COVER)
+    if data is None:
+        raise GateError(UNUSABLE, f"set {choice.set} has no {COVER}",
+                        "take the set from a git branch with series import, then write it")
+    return data.decode("utf-8", "surrogateescape")
