@@ -234,7 +234,8 @@ class Apt(ProjectCase):
         done = self.state(GATE_FAKE_DEB=str(self.deb), GATE_FAKE_SUITE="trixie")
         self.assertEqual(done.returncode, HOLDS, done.stderr)
         sources = (self.cache / "apt/trixie/sources.list").read_text()
-        self.assertRegex(sources, r"^deb (\[signed-by=\S+\] )?http://mirror\.example/debian trixie ")
+        self.assertRegex(sources,
+                         r"^deb (\[signed-by=\S+\] )?http://mirror\.example/debian trixie main$")
         self.assertNotIn("install", self.asked())
 
     def test_no_such_package(self):

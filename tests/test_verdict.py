@@ -98,7 +98,8 @@ class Teeth(unittest.TestCase):
         self.assertIn("hwlat", lines[0])
 
     def test_crashed_witness_did_not_run(self):
-        self.assertEqual(len(verdict.toothless({"um": self.judged("um", FIXED, "ERROR")}, FIXED)), 2)
+        lines = verdict.toothless({"um": self.judged("um", FIXED, "ERROR")}, FIXED)
+        self.assertEqual(len(lines), 2)
 
     def test_upstream_may_leave_none(self):
         lines = verdict.toothless({"um": self.judged("um", MAINLINE, "SKIP")}, MAINLINE)

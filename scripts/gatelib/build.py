@@ -14,7 +14,7 @@ from . import proc
 from .bench import Bench
 from .errors import MACHINE, UNUSABLE, GateError, Interrupted
 from .patches import Blob, write_blob
-from .tables import FRAGMENTS, IMAGES, SPACE_BUILD
+from .tables import FRAGMENTS, IMAGES, KCONFIG_ADD_UM, SPACE_BUILD
 from .trees import Tree
 
 _OPTION = re.compile(r"^(?:(CONFIG_\w+)=(.+)|# (CONFIG_\w+) is not set)$")
@@ -100,6 +100,7 @@ def _build_um(tree: Tree, where: Path, bench: Bench, log: Path) -> None:
     argv = [str(tree.src / "tools" / "testing" / "kunit" / "kunit.py"), "build",
             f"--build_dir={where}", f"--kunitconfig={bench.root / fragment}",
             f"--jobs={bench.jobs}"]
+    argv += [f"--kconfig_add={option}" for option in KCONFIG_ADD_UM]
     argv += [f"--make_options={option}" for option in _compilers()]
     if bench.run(argv, log, cwd=tree.src) == 0:
         return

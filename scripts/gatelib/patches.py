@@ -118,7 +118,8 @@ class Patches:
             changed.update({name: read_blob(base / name) for name in names})
             return changed
 
-    def _fits(self, patches: Sequence[Path], files: Files, reverse: bool = False) -> Optional[Files]:
+    def _fits(self, patches: Sequence[Path], files: Files,
+              reverse: bool = False) -> Optional[Files]:
         try:
             return self.apply(patches, files, reverse)
         except DoesNotApply:

@@ -51,6 +51,8 @@ def child_env(cache: Path, **extra: str) -> Dict[str, str]:
     home.mkdir(parents=True, exist_ok=True)
     tmp.mkdir(parents=True, exist_ok=True)
     env.update(LC_ALL="C", HOME=str(home), TMPDIR=str(tmp), CCACHE_DIR=str(cache / "ccache"),
+               # The compiler's own dependency files spare ccache a preprocessor run per file.
+               CCACHE_DEPEND="true",
                PYTHONDONTWRITEBYTECODE="1", KBUILD_BUILD_USER="gate", KBUILD_BUILD_HOST="gate",
                GIT_OPTIONAL_LOCKS="0", DEBIAN_FRONTEND="noninteractive")
     env.update(extra)
@@ -66,7 +68,7 @@ def _die_with_parent() -> None:
 
 
 def start(argv: Sequence[str], *, log: Path, env: Mapping[str, str],
-          cwd: Optional[Path] = None) -> subprocess.Popen:
+          cwd: Optional[Path] = None) -> "subprocess.Popen[bytes]":
     """Start argv in a process group of its own, with all output going to log.
 
     Returns the process.  Raises GateError if the program cannot be started.
@@ -94,7 +96,7 @@ def _group_alive(pgid: int) -> bool:
     return True
 
 
-def stop(child: subprocess.Popen) -> bool:
+def stop(child: "subprocess.Popen[bytes]") -> bool:
     """End the child and its whole process group; first by SIGTERM, then by SIGKILL.
 
     Returns False if SIGKILL was needed, that is if a half-written file may be left.
@@ -157,7 +159,7 @@ def run(argv: Sequence[str], *, log: Path, env: Mapping[str, str], cwd: Optional
 
 
 def capture(argv: Sequence[str], *, env: Mapping[str, str], cwd: Optional[Path] = None,
-            data: Optional[bytes] = None) -> subprocess.CompletedProcess:
+            data: Optional[bytes] = None) -> "subprocess.CompletedProcess[bytes]":
     """Run a short program and return its status and output as bytes.
 
     Raises GateError if it cannot be started.

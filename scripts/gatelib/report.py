@@ -14,6 +14,9 @@ from .verdict import FAILED, PASSED, SKIPPED, Judged
 
 RESULTS_JSON = "results.json"
 
+# The last column, notes, has no name.
+_HEAD = ("tree", "state", "flavour", "suite", "pass", "fail", "skip", "verdict", "")
+
 
 @dataclass
 class Cell:
@@ -60,7 +63,7 @@ class Run:
 
 def table(run: Run) -> List[str]:
     """Return the lines of the table tree x state x flavour x suite."""
-    rows = [("tree", "state", "flavour", "suite", "pass", "fail", "skip", "verdict", "")]
+    rows: List[Tuple[str, ...]] = [_HEAD]
     for cell in run.cells:
         key = (cell.tree, cell.state, cell.flavour)
         if cell.error is not None:
@@ -70,7 +73,7 @@ def table(run: Run) -> List[str]:
             rows.append((*key, suite, *_row(cell, suite)))
         if cell.problems:
             rows.append((*key, "-", "-", "-", "-", "FAIL", f"problems: {len(cell.problems)}"))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD) - 1)]
     return ["  ".join([*(word.ljust(width) for word, width in zip(row, widths)), row[-1]]).rstrip()
             for row in rows]
 

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from . import proc
 from .bench import Bench
-from .tables import CONSOLE_BAD
+from .tables import CONSOLE_BAD, CONSOLE_EXPECTED, SPLAT_LINES
 
 PASS, FAIL, SKIP, ERROR = "PASS", "FAIL", "SKIP", "ERROR"
 
@@ -46,20 +46,39 @@ def console_lines(log: Path) -> List[str]:
     return [_STAMP.sub("", line.rstrip()) for line in text.split("\n")]
 
 
-def bad_lines(lines: Sequence[str]) -> List[str]:
-    """Return the lines with which a kernel reports that something is wrong with it."""
-    return [proc.printable(line.strip()) for line in lines if _BAD.search(line.strip())]
+def bad_lines(lines: Sequence[str], flavour: str) -> List[str]:
+    """Return the lines with which a kernel reports that something is wrong with it.
+
+    What tables.CONSOLE_EXPECTED names for the flavour is left out once, with
+    the head of its call trace.
+    """
+    expected = [re.compile(splat.line) for splat in CONSOLE_EXPECTED if splat.flavour == flavour]
+    bad = []
+    trace_before = -1
+    for number, line in enumerate(map(str.strip, lines)):
+        if not _BAD.search(line):
+            continue
+        splat = next((each for each in expected if each.search(line)), None)
+        if splat is not None:
+            expected.remove(splat)
+            trace_before = number + SPLAT_LINES
+        elif line == "Call Trace:" and number <= trace_before:
+            trace_before = -1
+        else:
+            bad.append(proc.printable(line))
+    return bad
 
 
-def collect(log: Path, src: Path, bench: Bench, parse_log: Path,
+def collect(log: Path, src: Path, bench: Bench, parse_log: Path, flavour: str,
             suites: Sequence[str]) -> Results:
     """Read the results of a boot.
 
     log: console.  src: the kernel tree whose kunit.py parses it.
-    parse_log: where that writes.  suites: those that have to be there.
+    parse_log: where that writes.  flavour: of the kernel.
+    suites: those that have to be there.
     """
     lines = console_lines(log)
-    problems = [f"console: {line}" for line in _first(bad_lines(lines), 3)]
+    problems = [f"console: {line}" for line in _first(bad_lines(lines, flavour), 3)]
     data, complaints = _parse(log, src, bench, parse_log)
     problems += complaints
     reasons = {match.group(1): match.group(2).strip()

@@ -6,9 +6,9 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import List, NamedTuple, Sequence, Tuple
 
-from . import boot, build, report, results, verdict
+from . import boot, build, results, verdict
 from .bench import Bench
 from .errors import GateError
 from .patches import Patches, Plan
@@ -79,6 +79,7 @@ def _fill(cell: Cell, tree: Tree, wish: Wish, bench: Bench) -> None:
         else:
             cell.seconds["kunit"] = boot.kunit_x86_64(tree, wish.smp, bench, cell.console)
     parsed = results.collect(cell.console, tree.src, bench,
-                             _log(bench, tree, cell.state, cell.flavour, "parse"), SUITES_KUNIT)
+                             _log(bench, tree, cell.state, cell.flavour, "parse"),
+                             cell.flavour, SUITES_KUNIT)
     cell.problems = parsed.problems
     cell.judged = verdict.judge(parsed.cases, cell.flavour, cell.present, SUITES_KUNIT)
