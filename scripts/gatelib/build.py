@@ -82,7 +82,8 @@ def _marked(where: Path) -> Iterator[None]:
     mark.unlink()
 
 
-def _compilers() -> List[str]:
+def compilers() -> List[str]:
+    """Return the words that make the compiler cache part of a make command, if there is one."""
     if shutil.which("ccache"):
         return ["CC=ccache gcc", "HOSTCC=ccache gcc"]
     return []
@@ -101,7 +102,7 @@ def _build_um(tree: Tree, where: Path, bench: Bench, log: Path) -> None:
             f"--build_dir={where}", f"--kunitconfig={bench.root / fragment}",
             f"--jobs={bench.jobs}"]
     argv += [f"--kconfig_add={option}" for option in KCONFIG_ADD_UM]
-    argv += [f"--make_options={option}" for option in _compilers()]
+    argv += [f"--make_options={option}" for option in compilers()]
     if bench.run(argv, log, cwd=tree.src) == 0:
         return
     lost = _NOT_TAKEN.search(log.read_text("utf-8", "replace"))
@@ -143,7 +144,7 @@ def _build_x86_64(tree: Tree, where: Path, bench: Bench, log: Path) -> None:
     fragment = where / ".gate-config"
     text = "".join(f"{key}={value}\n" for key, value in wanted.items())
     write_blob(fragment, Blob(text.encode()))
-    make = ["make", "-C", str(tree.src), f"O={where}", "ARCH=x86_64", *_compilers()]
+    make = ["make", "-C", str(tree.src), f"O={where}", "ARCH=x86_64", *compilers()]
     # Kconfig leaves .config alone where nothing changes, so this costs a second.
     bench.must([*make, "allnoconfig"], log, "the kernel could not be configured",
                "look for the reason", env=dict(bench.env, KCONFIG_ALLCONFIG=str(fragment)))

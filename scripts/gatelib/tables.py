@@ -177,4 +177,8 @@ PACKAGES = (
     Package("libelf-dev", "", ("x86_64",)),
     Package("libssl-dev", "", ("x86_64",)),
     Package("qemu-system-x86", "qemu-system-x86_64", ("x86_64",)),
+    # No flavour: what scripts/series checks patches with.
+    Package("b4", "b4", ("series",)),
+    Package("sparse", "sparse", ("series",)),
+    Package("perl", "perl", ("series",)),
 )
