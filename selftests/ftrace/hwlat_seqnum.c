@@ -35,7 +35,7 @@
 #define FIRST_MS		2000	/* bound for the first sample to come */
 #define BOUND_SECONDS		300	/* for a case, besides its sampling */
 #define HARNESS_SECONDS		1000000	/* ours is the one that counts */
-#define RESTARTS		10
+#define RESTARTS		5
 #define MAX_HOTPLUG		3
 #define MAX_HIDDEN		64
 #define MAX_CPUS		8192
