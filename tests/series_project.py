@@ -115,6 +115,7 @@ def make_kernel(folder: Path, hwlat: str = HWLAT_BROKEN, tick: str = TICK_BROKEN
     write(folder, {
         "Makefile": MAKEFILE, "Kbuild": "", "Kconfig": "", HWLAT: hwlat, TICK: tick,
         "kernel/trace/Kconfig": "config A\nconfig B\n", "kernel/time/other.c": "int other;\n",
+        "kernel/time/Makefile": "", "kernel/trace/Makefile": "",
         "tools/testing/selftests/timers/Makefile": "TESTS = other\n",
         "tools/testing/kunit/kunit.py": KUNIT_PY, "scripts/get_maintainer.pl": GET_MAINTAINER,
         "scripts/checkpatch.pl": CHECKPATCH})

@@ -71,11 +71,12 @@ def people(tree: Tree, patches: Sequence[Path], mails: Iterable[Mail], sender: s
            bench: Bench) -> People:
     """Return who gets the series, except its sender.
 
-    To: maintainers.  Cc: reviewers, lists, and those in Suggested-by and such tags.
+    To: maintainers.  Cc: reviewers, lists, authors, and those in Suggested-by and such tags.
     """
     to = maintainers(tree, patches, bench, "--nol", "--nor")
     cc = maintainers(tree, patches, bench, "--nom")
     for mail in mails:
+        cc.append(mail.header("From"))
         cc += [value for tag, value in mail.tags() if tag in TAGS_CC and "@" in value]
     seen: Dict[str, str] = {parseaddr(sender)[1].lower(): ""}
     kept: Dict[str, List[str]] = {"to": [], "cc": []}

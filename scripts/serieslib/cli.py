@@ -10,13 +10,13 @@ import tempfile
 from pathlib import Path
 from typing import Optional, Sequence
 
-from gatelib import command, proc
+from gatelib import command, packages, proc
 from gatelib.bench import Progress
 from gatelib.errors import HOLDS, UNUSABLE, GateError
 from gatelib.patches import Patches
-from gatelib.tables import PATCH_SETS, STATES
+from gatelib.tables import FLAVOURS, PATCH_SETS, STATES
 
-from . import refresh, sets, takeback
+from . import check, refresh, sets, takeback
 from .export import Export, export
 from .patchfile import read
 from .tables import COVER
@@ -53,6 +53,18 @@ def _parser() -> command.Parser:
     sub.add_argument("--git", metavar="DIR", help="also make a git repository of tree and series, "
                      "with the base tagged, in a folder that is not there yet")
     sub.set_defaults(call=_export)
+
+    sub = commands.add_parser("check", parents=[common], allow_abbrev=False,
+                              help="see whether a maintainer could take the series")
+    sub.add_argument("--tree", action="append", default=[], metavar="X.Y|PATH",
+                     help="can be repeated (default: none, which checks the files only)")
+    sub.add_argument("--only", action="append", choices=check.GROUPS,
+                     help="can be repeated (default: all)")
+    sub.add_argument("--flavour", action="append", choices=FLAVOURS,
+                     help="to build; can be repeated (default: all)")
+    sub.add_argument("--jobs", type=command.at_least(1), default=len(os.sched_getaffinity(0)),
+                     metavar="N", help="make -jN (default: %(default)s)")
+    sub.set_defaults(call=_check)
     return parser
 
 
@@ -111,6 +123,20 @@ def _export(args: argparse.Namespace, root: Path) -> int:
         tree.prepare(bench, patches.touched())
         export(tree, wish, patches, bench, Path(temp))
     return HOLDS
+
+
+def _check(args: argparse.Namespace, root: Path) -> int:
+    bench = command.bench(args, root, Progress())
+    groups = command.once(args.only or (check.GROUPS if args.tree else check.GROUPS[:1]))
+    wish = check.Wish(groups, command.once(args.flavour or FLAVOURS))
+    if not args.tree:
+        if groups != ["files"]:
+            raise GateError(UNUSABLE, "these checks need a tree", "name one with --tree")
+        return check.check([], wish, bench)
+    trees = command.trees(args.tree, bench)
+    with proc.CacheLock(bench.cache, bench.progress.say):
+        packages.ensure((*wish.flavours, "series"), bench.out, bench.env, bench.progress.say)
+        return check.check(trees, wish, bench)
 
 
 def main(argv: Optional[Sequence[str]] = None, *, root: Path) -> int:

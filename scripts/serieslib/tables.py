@@ -43,6 +43,8 @@ PREFIX_IGNORES = (r"MAINTAINERS", r"Documentation/", r".*/Makefile", r".*/\.giti
 
 SUBJECT_MAX = 75
 LINE_MAX = 75
+# git mailinfo takes a name of so many characters for none.
+NAME_END = 60
 
 # In the order in which they stand; those of one row in any order.
 TAG_ORDER = (

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Builds the kernel after every patch: what git rebase --exec would do, in the gate's folders."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Dict, NamedTuple, Sequence, Set, Tuple
+
+from gatelib import build
+from gatelib.bench import Bench
+from gatelib.errors import MACHINE, GateError
+from gatelib.patches import Blob, Files, touched, write_blob
+from gatelib.tables import FLAVOURS, FRAGMENTS
+from gatelib.trees import Tree
+
+from . import compiled
+from .choose import Choice
+from .tally import Finding, Tally
+from .compiled import Said, Watcher
+
+_SYMBOL = re.compile(r"^(?:menu)?config (\w+)$", re.M)
+_OPTION = re.compile(r"^(?:CONFIG_(\w+)=.*|# CONFIG_(\w+) is not set)$")
+
+
+class _Built(NamedTuple):
+    """How a state of the tree built in one flavour."""
+    error: str		# "" if it did
+    said: Said
+
+
+def symbols(files: Files) -> Set[str]:
+    """Return the names of the options that the Kconfig files among files define."""
+    return {name for path, blob in files.items()
+            if blob is not None and Path(path).name.startswith("Kconfig")
+            for name in _SYMBOL.findall(blob.data.decode("utf-8", "replace"))}
+
+
+def without(text: str, absent: Set[str]) -> str:
+    """Return a configuration fragment without the options in absent."""
+    kept = []
+    for line in text.splitlines(True):
+        found = _OPTION.match(line.strip())
+        if not found or (found.group(1) or found.group(2)) not in absent:
+            kept.append(line)
+    return "".join(kept)
+
+
+class Walk:
+    """One tree, and what its states were seen to build like."""
+
+    def __init__(self, tree: Tree, bench: Bench, temp: Path,
+                 flavours: Sequence[str] = FLAVOURS) -> None:
+        """temp: a folder for configuration fragments."""
+        self._tree = tree
+        self._bench = bench
+        self._temp = temp
+        self._flavours = flavours
+        self._seen: Dict[Tuple[str, str], _Built] = {}
+        self._watchers: Dict[str, Watcher] = {}
+
+    def series(self, choice: Choice, tally: Tally) -> None:
+        """Build the choice's base and then every patch on top of it.
+
+        Raises GateError if the base does not build: then nothing can be said.
+        """
+        last = symbols(choice.steps[-1])
+        before: Dict[str, _Built] = {}
+        for number, files in enumerate(choice.steps):
+            name = choice.patches[number - 1].name if number else "base"
+            for flavour in self._flavours:
+                built = self._build(choice, name, files, last - symbols(files), flavour)
+                if number:
+                    self._judge(f"{choice.name} {name}", flavour, before[flavour], built, tally)
+                elif built.error:
+                    raise GateError(MACHINE, f"{choice.name} {flavour}: the base does not build without "
+                                    f"the series: {built.error}", "mend the tree or the machine")
+                before[flavour] = built
+
+    def _judge(self, label: str, flavour: str, before: _Built, built: _Built,
+               tally: Tally) -> None:
+        failed = [Finding(built.error, "mend the patch, so that each one builds without those "
+                          "after it")] if built.error else []
+        tally.judge(label, f"builds alone as {flavour}", failed)
+        if built.error or before.error:
+            tally.skip(label, f"no new warning as {flavour}", "it or the one before does not build")
+            return
+        lines = [f"{unit}.c: {line}" for unit, found in compiled.new(before.said, built.said).items()
+                 for line in found]
+        tally.judge(label, f"no new warning as {flavour}", [
+            Finding(f"gcc with W=1 or sparse says of {line}", "mend the patch") for line in lines])
+
+    def _build(self, choice: Choice, name: str, files: Files, absent: Set[str],
+               flavour: str) -> _Built:
+        """Build one state, unless another series has been through it."""
+        key = (_key(files), flavour)
+        if key not in self._seen:
+            with self._bench.progress.stage(f"{choice.name} {name}: build as {flavour}"):
+                self._seen[key] = self._really_build(choice, name, files, absent, flavour)
+        return self._seen[key]
+
+    def _really_build(self, choice: Choice, name: str, files: Files, absent: Set[str],
+                      flavour: str) -> _Built:
+        self._tree.switch(files)
+        log = (self._bench.out / f"{self._tree.folder.name}-{choice.state}-"
+               f"{Path(name).stem}-{flavour}.log")
+        watcher = self._watchers.get(flavour)
+        if watcher is None:
+            dirs = compiled.directories(sorted(touched(choice.patches)), self._tree.src)
+            watcher = self._watchers[flavour] = Watcher(self._tree, flavour, dirs, self._bench)
+        try:
+            build.build(self._tree, flavour, self._configured(absent, flavour), log)
+            return _Built("", dict(watcher.look(log.with_suffix(".w1.log"))))
+        except GateError as err:
+            if err.fatal:
+                raise
+            telling = err.tail.splitlines()
+            return _Built("; ".join([err.what, *telling[:1], f"read {err.log or log}"]), {})
+
+    def _configured(self, absent: Set[str], flavour: str) -> Bench:
+        """Return the bench with fragments that do not ask for options of later patches."""
+        root = self._temp / ("fragments-" + "-".join(sorted(absent)) if absent else "fragments")
+        for each in FRAGMENTS[flavour]:
+            text = (self._bench.root / each).read_text("utf-8")
+            (root / each).parent.mkdir(parents=True, exist_ok=True)
+            write_blob(root / each, Blob(without(text, absent).encode()))
+        return self._bench._replace(root=root)
+
+
+def _key(files: Files) -> str:
+    """Return what tells two states of a tree apart."""
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        blob = files[name]
+        digest.update(f"{name}\0{blob.executable if blob else None}\0".encode())
+        digest.update(hashlib.sha256(blob.data if blob else b"").digest())
+    return digest.hexdigest()
