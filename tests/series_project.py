@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import mailbox
 import os
 import shutil
@@ -159,6 +161,30 @@ def store_set(project: Path, name: str, git: Git) -> None:
                       .replace("*** BLURB HERE ***", "Why and what for.\n\nIn two paragraphs."))
 
 
+@functools.lru_cache(maxsize=None)
+def _template(author: Tuple[str, str]) -> Path:
+    """Return a folder with a project, its series in git and a tree, to be copied by tests."""
+    temp = Path(tempfile.mkdtemp(prefix="series-test-")).resolve()
+    atexit.register(shutil.rmtree, temp, ignore_errors=True)
+    git = make_series(temp / "git", make_kernel(temp / "linux"), author=author)
+    project = temp / "project"
+    shutil.copytree(SCRIPTS, project / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    write(project, {
+        "kunit/trace_hwlat_test.c": HWLAT_TEST, "kunit/tick-sched_test.c": TICK_TEST,
+        "kunit/x86_64.config": "CONFIG_SMP=y\n", ".kunitconfig": "CONFIG_KUNIT=y\n",
+        "selftests/timers/stampede.c": STAMPEDE, "selftests/guest/init.c": GUEST,
+        "selftests/.hidden": "an editor's\n"})
+    store_set(project, "mainline", git)
+    for name, path, before, after in (("hwlat", HWLAT, HWLAT_FIXED, HWLAT_BROKEN),
+                                      ("tick-sched-gate", TICK, TICK_GATE, TICK_BROKEN)):
+        start = make_kernel(temp / f"{name}-tree")
+        write(start, {path: before})
+        reverse = make_series(temp / name, start, [(f"Revert {name}", "", {path: after})])
+        write(project, {f"patches/reverse/{name}.patch":
+                        reverse.run("format-patch", "--stdout", "base..HEAD").decode()})
+    return temp
+
+
 class SeriesCase(unittest.TestCase):
     """A test with a made-up project, its series in a git repository, and a tree."""
 
@@ -168,33 +194,13 @@ class SeriesCase(unittest.TestCase):
         temp = tempfile.TemporaryDirectory(prefix="series-test-")
         self.addCleanup(temp.cleanup)
         self.temp = Path(temp.name).resolve()
+        for name in ("project", "linux", "git"):
+            shutil.copytree(_template(self.author) / name, self.temp / name, symlinks=True)
         self.project = self.temp / "project"
         self.cache = self.temp / "cache"
         self.out = self.temp / "out"
-        self.tree = make_kernel(self.temp / "linux")
-        self.git = make_series(self.temp / "git", self.tree, author=self.author)
-        self._make_project()
-
-    def _make_project(self) -> None:
-        ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(SCRIPTS, self.project / "scripts", ignore=ignore)
-        write(self.project, {
-            "kunit/trace_hwlat_test.c": HWLAT_TEST, "kunit/tick-sched_test.c": TICK_TEST,
-            "kunit/x86_64.config": "CONFIG_SMP=y\n", ".kunitconfig": "CONFIG_KUNIT=y\n",
-            "selftests/timers/stampede.c": STAMPEDE, "selftests/guest/init.c": GUEST,
-            "selftests/.hidden": "an editor's\n"})
-        store_set(self.project, "mainline", self.git)
-        self._reverse("hwlat", HWLAT, HWLAT_FIXED, HWLAT_BROKEN)
-        self._reverse("tick-sched-gate", TICK, TICK_GATE, TICK_BROKEN)
-
-    def _reverse(self, name: str, path: str, before: str, after: str) -> None:
-        """Add the patch that takes upstream's fix out."""
-        start = make_kernel(self.temp / f"{name}-tree")
-        write(start, {path: before})
-        git = make_series(self.temp / name, start, [(f"Revert {name}", "", {path: after})])
-        (self.project / "patches" / "reverse").mkdir(exist_ok=True)
-        (self.project / "patches" / "reverse" / f"{name}.patch").write_bytes(
-            git.run("format-patch", "--stdout", "base..HEAD"))
+        self.tree = self.temp / "linux"
+        self.git = Git(self.temp / "git", isolated(dict(os.environ)))
 
     def env(self, **extra: str) -> Dict[str, str]:
         """Return an environment in which the user's git configuration is a trap."""
