@@ -339,7 +339,7 @@ class Export(SeriesCase):
 
 class Headers(unittest.TestCase):
     def test_mail_address(self):
-        self.assertTrue(re.match(r"=\?utf-8\?", mails_module.address.header("Jürgen <j@example.org>")))
+        self.assertTrue(mails_module.address.header("Jürgen <j@example.org>").startswith("=?utf-8?"))
         self.assertEqual(mails_module.address.header("list@example.org"), "list@example.org")
 
 

@@ -57,7 +57,8 @@ def clone(choice: Choice, commit: str, target: Path, bench: Bench, names: Iterab
     git.borrow(choice.tree.folder / "series.git" / "objects")
     info = git.folder / ".git" / "info"
     info.mkdir(exist_ok=True)
-    write_blob(info / "sparse-checkout", Blob("".join(f"/{name}\n" for name in sorted(names)).encode()))
+    wanted = "".join(f"/{name}\n" for name in sorted(names))
+    write_blob(info / "sparse-checkout", Blob(wanted.encode()))
     git.run("config", "core.sparseCheckout", "true")
     git.run("tag", BASE_TAG, commit)
     git.run("reset", "-q", "--hard", commit)
@@ -82,4 +83,4 @@ def known_base(choice: Choice, bench: Bench) -> Optional[str]:
         there = git.attempt(*safe, "cat-file", "blob", f"HEAD:{name}")
         if (there.stdout if there.returncode == 0 else None) != (blob.data if blob else None):
             return None
-    return bytes(head.stdout).decode().strip()
+    return head.stdout.decode().strip()

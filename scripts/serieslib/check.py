@@ -89,7 +89,8 @@ def tests_apply(choice: Choice, patches: Patches, tally: Tally) -> None:
     """Check that the set's tests apply to the base with no fix, and with all of them."""
     each = next(found for found in patches.sets if found.name == choice.set)
     fixes = [path for path in choice.patches if path not in each.tests]
-    for what, first in (("without the fixes", []), ("with the fixes", fixes)):
+    none: List[Path] = []
+    for what, first in (("without the fixes", none), ("with the fixes", fixes)):
         found: List[Finding] = []
         try:
             patches.apply([*first, *each.tests], choice.plan.files)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Optional, Sequence
 
 from gatelib import command, packages, proc
-from gatelib.bench import Progress
+from gatelib.bench import Bench, Progress
 from gatelib.errors import HOLDS, UNUSABLE, GateError
 from gatelib.patches import Patches
 from gatelib.tables import FLAVOURS, PATCH_SETS, STATES
@@ -81,7 +81,7 @@ def _import(args: argparse.Namespace, root: Path) -> int:
     return HOLDS
 
 
-def _tell_differing(name: str, root: Path, bench: command.Bench) -> None:
+def _tell_differing(name: str, root: Path, bench: Bench) -> None:
     """Say which patches differ from kunit/ and selftests/, which are what counts."""
     now = sets.load(root, name)
     fresh = refresh.refreshed(root, name, bench.env, bench.cache / "tmp")

@@ -31,7 +31,7 @@ def renew(old: str, fresh: str) -> str:
     number = _NUMBER.search(theirs.head)
     head = ours.head
     if number:
-        head = _NUMBER.sub(lambda _: number.group(0), head, count=1)
+        head = _NUMBER.sub(number.group(0), head, count=1)
     return head + _split(ours)[0] + _split(theirs)[1]
 
 

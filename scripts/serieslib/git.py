@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,11 +47,11 @@ class Git:
             last = proc.printable(said.splitlines()[-1]) if said else "no message"
             raise GateError(MACHINE, f"git {words[0]} failed in {self.folder}: {last}",
                             "look for the reason")
-        return bytes(done.stdout)
+        return done.stdout
 
     def attempt(self, *words: str, data: Optional[bytes] = None,
-                env: Optional[Mapping[str, str]] = None):	# type: ignore[no-untyped-def]
-        """Run git, return how it ended (a CompletedProcess with bytes)."""
+                env: Optional[Mapping[str, str]] = None) -> "subprocess.CompletedProcess[bytes]":
+        """Run git, return how it ended."""
         return proc.capture(["git", "-c", "core.autocrlf=false", "-c", "gc.auto=0", "-c",
                              "maintenance.auto=false", *words], data=data, cwd=self.folder,
                             env=dict(self.env, **(env or {})))
@@ -69,7 +70,7 @@ class Git:
         alternates = self.folder / ".git" / "objects" / "info" / "alternates"
         alternates.write_bytes(os.fsencode(objects) + b"\n")
 
-    def am(self, patches: Sequence[Path], *options: str) -> "Optional[str]":
+    def am(self, patches: Sequence[Path], *options: str) -> Optional[str]:
         """Apply mails on top of HEAD; return None, or what git says if one does not apply.
 
         After a failure the repository is as it was before.

@@ -70,7 +70,8 @@ def _cover(choice: Choice, fresh: str, cover_letter: str, letter: Letter) -> str
     text = cover.text_of(cover_letter)
     if choice.left_out:
         subjects = "".join(f"\n  {read(path.read_bytes()).subject()}" for path in choice.left_out)
-        text += f"\n\nLinux {choice.tree.version.full} has these already, so they are left out:\n{subjects}"
+        text += (f"\n\nLinux {choice.tree.version.full} has these already, so they are left out:\n"
+                 + subjects)
     filled = cover.fill(fresh, cover.subject_of(cover_letter), text)
     if letter.base:
         filled = filled.rstrip("\n") + f"\n\nbase-commit: {letter.base}\n"

@@ -39,7 +39,8 @@ PREFIXES = (
     Prefix(r"MAINTAINERS", "MAINTAINERS: "),
 )
 # Paths that come along with others and decide nothing.
-PREFIX_IGNORES = (r"MAINTAINERS", r"Documentation/", r".*/Makefile", r".*/\.gitignore", r".*/config")
+PREFIX_IGNORES = (r"MAINTAINERS", r"Documentation/", r".*/Makefile", r".*/\.gitignore",
+                  r".*/config")
 
 SUBJECT_MAX = 75
 LINE_MAX = 75

@@ -52,7 +52,7 @@ def _commit(git: Git, what: str, todo: str) -> str:
                        f"{what}^{{commit}}") if git.folder.is_dir() else None
     if done is None or done.returncode != 0:
         raise GateError(UNUSABLE, f"{git.folder} has no commit {what}", todo)
-    return bytes(done.stdout).decode().strip()
+    return done.stdout.decode().strip()
 
 
 def _check_line(git: Git, base: str, tip: str) -> None:

@@ -84,10 +84,11 @@ class Walk:
                           "after it")] if built.error else []
         tally.judge(label, f"builds alone as {flavour}", failed)
         if built.error or before.error:
-            tally.skip(label, f"no new warning as {flavour}", "it or the one before does not build")
+            tally.skip(label, f"no new warning as {flavour}",
+                       "it or the one before does not build")
             return
-        lines = [f"{unit}.c: {line}" for unit, found in compiled.new(before.said, built.said).items()
-                 for line in found]
+        new = compiled.new(before.said, built.said)
+        lines = [f"{unit}.c: {line}" for unit, found in new.items() for line in found]
         tally.judge(label, f"no new warning as {flavour}", [
             Finding(f"gcc with W=1 or sparse says of {line}", "mend the patch") for line in lines])
 
