@@ -13,6 +13,7 @@
  */
 #include <kunit/test.h>
 #include <linux/cpumask.h>
+#include <linux/debug_locks.h>
 #include <linux/delay.h>
 #include <linux/stop_machine.h>
 
@@ -76,19 +77,32 @@ static enum tick_test_limit tick_test_limit;
 static s64 tick_test_start_offset;
 static bool tick_test_start_oneshot;
 
+static int tick_test_debug_locks;
+static int tick_test_debug_locks_silent;
+
 /*
  * The lock is taken below lockdep and spinlock debugging: they would rightly
  * complain about a CPU that takes it twice, and without SMP that is what a tick
- * which does not care for the holder does.
+ * which does not care for the holder does. Nor can a trylock fail there without
+ * a complaint, so debugging is kept quiet while the lock is held.
  */
 static void tick_test_hold_lock(void)
 {
+	if (!IS_ENABLED(CONFIG_SMP)) {
+		tick_test_debug_locks = debug_locks;
+		tick_test_debug_locks_silent = debug_locks_silent;
+		debug_locks_silent = 1;
+	}
 	arch_spin_lock(&jiffies_lock.raw_lock);
 }
 
 static void tick_test_drop_lock(void)
 {
 	arch_spin_unlock(&jiffies_lock.raw_lock);
+	if (!IS_ENABLED(CONFIG_SMP)) {
+		debug_locks_silent = tick_test_debug_locks_silent;
+		debug_locks = tick_test_debug_locks;
+	}
 }
 
 static void tick_test_do_tick(struct tick_test *t)
