@@ -79,7 +79,6 @@ struct cpu {
 
 	enum cpu_role role;
 	long long since;		/* waiting since, 0: not waiting */
-	long long total_ns;
 	long long longest_ns;
 };
 
@@ -155,6 +154,7 @@ struct hold {
 	pid_t holder_tid;
 	long long locked_since;	/* as seen in the lock word, 0: never */
 	long long pending_since;	/* somebody spins on the lock word, 0: nobody */
+	long long pending_until;	/* when that was seen last */
 	long long end;
 	struct event *events;
 	int nr_events;
@@ -732,8 +732,11 @@ static void look_at_lock(struct stampede *s, struct hold *hold)
 	if (!hold->locked_since)
 		hold->locked_since = now_ns();
 	look_at_gates(s, true);
-	if (word & Q_PENDING && !hold->pending_since)
-		hold->pending_since = now_ns();
+	if (!(word & Q_PENDING))
+		return;
+	hold->pending_until = now_ns();
+	if (!hold->pending_since)
+		hold->pending_since = hold->pending_until;
 }
 
 /* Cuts the last word off what is between @line and *@end. */
@@ -837,56 +840,67 @@ static void end_wait(struct hold *hold, struct cpu *cpu, long long ns)
 	long long waited = ns - cpu->since;
 
 	cpu->since = 0;
+	if (waited > cpu->longest_ns)
+		cpu->longest_ns = waited;
 	hold->total_ns += waited;
 	if (waited > hold->longest_ns)
 		hold->longest_ns = waited;
 }
 
-/* The first to get the lock after the hold tells when it was free again. */
+/*
+ * When the lock was free again. The first in the queue to get it tells, or the
+ * timekeeper, if it comes to the queue having been seen on the lock word.
+ */
 static long long released(const struct hold *hold)
 {
-	int i;
+	const struct event *event = hold->events;
 
-	for (i = 0; i < hold->nr_events; i++)
-		if (!hold->events[i].begin &&
-		    hold->events[i].when > hold->locked_since)
-			return hold->events[i].when < hold->end ?
-			       hold->events[i].when : hold->end;
+	for (; event < hold->events + hold->nr_events; event++) {
+		if (event->when <= hold->locked_since ||
+		    event->when > hold->end)
+			continue;
+		if (!event->begin)
+			return event->when;
+		if (event->cpu == hold->timekeeper && !hold->unseen &&
+		    hold->pending_since && event->when > hold->pending_since)
+			return event->when;
+	}
 	return hold->end;
 }
 
-/* Whoever spins on the lock word is in no event. */
-static void judge_pending(struct stampede *s, struct hold *hold,
-			  bool timekeeper_queued)
+/*
+ * Whoever spins on the lock word is in no event. It is the timekeeper, who has
+ * to wait, unless that one was seen to do so in the queue.
+ */
+static void judge_pending(struct stampede *s, struct hold *hold)
 {
-	struct cpu *stillest = NULL;
+	struct cpu *pending = find_cpu(s, hold->timekeeper);
+	long long most = (hold->end - hold->locked_since) / 2;
 	struct cpu *cpu;
 
 	if (!hold->pending_since)
 		return;
-	if (!timekeeper_queued) {
-		stillest = find_cpu(s, hold->timekeeper);
-		set_role(stillest, TIMEKEEPER);
-	} else {
+	if (pending->longest_ns > most) {
+		if (hold->pending_until - hold->pending_since < most)
+			return;	/* somebody was just passing */
+		pending = NULL;
 		for (cpu = s->cpus; cpu < s->cpus + s->nr_cpus; cpu++)
-			if (cpu->role == NOT_WAITING &&
+			if (cpu->longest_ns < most &&
 			    cpu->id != hold->holder &&
-			    (!stillest || cpu->still_ns > stillest->still_ns))
-				stillest = cpu;
-		if (!stillest)
+			    (!pending || cpu->still_ns > pending->still_ns))
+				pending = cpu;
+		if (!pending)
 			return;
-		set_role(stillest, OTHER);
 		hold->unseen = 1;
 	}
-	stillest->since = hold->pending_since;
-	end_wait(hold, stillest, released(hold));
+	set_role(pending, hold->unseen ? OTHER : TIMEKEEPER);
+	pending->since = hold->pending_since;
+	end_wait(hold, pending, released(hold));
 }
 
 /* Finds out who waited, why, and how long. */
 static void judge(struct stampede *s, struct hold *hold)
 {
-	long long free_at = released(hold);
-	bool timekeeper_queued = false;
 	int others = 0;
 	int i;
 
@@ -909,8 +923,6 @@ static void judge(struct stampede *s, struct hold *hold)
 			others += role == OTHER;
 			if (others > hold->other_at_once)
 				hold->other_at_once = others;
-			if (role == TIMEKEEPER && event->when < free_at)
-				timekeeper_queued = true;
 		} else if (cpu->since) {
 			end_wait(hold, cpu, event->when);
 			others -= role == OTHER;
@@ -919,7 +931,7 @@ static void judge(struct stampede *s, struct hold *hold)
 	for (i = 0; i < s->nr_cpus; i++)
 		if (s->cpus[i].since)
 			end_wait(hold, &s->cpus[i], hold->end);
-	judge_pending(s, hold, timekeeper_queued);
+	judge_pending(s, hold);
 	hold->other_at_once += hold->unseen;
 	for (i = 0; i < s->nr_cpus; i++)
 		hold->waiters[s->cpus[i].role]++;
@@ -945,12 +957,15 @@ static bool gate_worked(struct stampede *s)
 	return false;
 }
 
+/* By time, and who stops waiting before who begins to. */
 static int compare_steps(const void *a, const void *b)
 {
-	long long left = ((const struct event *)a)->when;
-	long long right = ((const struct event *)b)->when;
+	const struct event *left = a;
+	const struct event *right = b;
 
-	return left < right ? -1 : left > right;
+	if (left->when != right->when)
+		return left->when < right->when ? -1 : 1;
+	return left->begin - right->begin;
 }
 
 /* For a plot: how many CPUs waited at each time at which that changed. */
@@ -1028,6 +1043,7 @@ static void reset_hold(struct stampede *s)
 	for (i = 0; i < s->nr_cpus; i++) {
 		s->cpus[i].role = NOT_WAITING;
 		s->cpus[i].since = 0;
+		s->cpus[i].longest_ns = 0;
 		__atomic_store_n(&s->cpus[i].still_ns, 0, __ATOMIC_RELAXED);
 	}
 	for (i = 0; i < s->nr_gates; i++) {
