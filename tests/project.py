@@ -12,6 +12,8 @@ import unittest
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
+from gatelib.tables import SELFTESTS_DIR
+
 HERE = Path(__file__).resolve().parent
 SCRIPTS = HERE.parent / "scripts"
 FAKES = HERE / "fakes"
@@ -54,6 +56,9 @@ def series() -> Dict[str, str]:
             ("kernel/trace/trace_hwlat_test.c", None, "test hwlat;\n")),
         "0005-tick-sched-Add-tests.patch": diff(
             ("kernel/time/tick-sched_test.c", None, "test tick;\n")),
+        "0006-selftests-Add-tests.patch": diff(
+            (f"{SELFTESTS_DIR}/ftrace/hwlat_seqnum.c", None, "test seqnum;\n"),
+            (f"{SELFTESTS_DIR}/timers/jiffies-stampede.c", None, "test stampede;\n")),
     }
 
 
@@ -72,7 +77,9 @@ def make_project(folder: Path) -> None:
         "hwlat.patch": diff((HWLAT, HWLAT_FIXED, HWLAT_ABSENT)),
         "tick-sched-gate.patch": diff((TICK, TICK_UPSTREAM, TICK_ABSENT))})
     write(folder, {".kunitconfig": "CONFIG_KUNIT=y\n",
-                   "kunit/x86_64.config": "# a comment\nCONFIG_SMP=y\nCONFIG_MODULES=n\n"})
+                   "kunit/x86_64.config": "# a comment\nCONFIG_SMP=y\nCONFIG_NR_CPUS=300\n"
+                                          "CONFIG_MODULES=n\n",
+                   "selftests/guest/init.c": "int main(void);\n"})
 
 
 def make_tree(folder: Path, hwlat: str = HWLAT_FIXED, tick: str = TICK_ABSENT,

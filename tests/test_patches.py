@@ -152,7 +152,7 @@ class Folder(PatchesCase):
     def test_sorting(self):
         (each,) = self.patches.sets
         self.assertEqual([path.name[:4] for path in each.fixes["tick"]], ["0002", "0003"])
-        self.assertEqual([path.name[:4] for path in each.tests], ["0004", "0005"])
+        self.assertEqual([path.name[:4] for path in each.tests], ["0004", "0005", "0006"])
 
     def test_touched(self):
         self.assertEqual(touched([self.project / "patches/reverse/hwlat.patch"]), {HWLAT})

@@ -8,7 +8,7 @@ from gatelib import report, verdict
 from gatelib.errors import HOLDS, MACHINE, UNUSABLE, VERDICT, GateError
 from gatelib.patches import ABSENT, OURS, UPSTREAM
 from gatelib.results import Result
-from gatelib.tables import CASES, SUITES_KUNIT
+from gatelib.tables import CASES, GUESTS, SUITES_KUNIT
 
 BROKEN = {"hwlat": ABSENT, "tick": ABSENT}
 FIXED = {"hwlat": OURS, "tick": OURS}
@@ -90,28 +90,40 @@ class Teeth(unittest.TestCase):
     def test_one_flavour_is_enough(self):
         flavours = {"um": self.judged("um", FIXED, "SKIP"),
                     "x86_64": self.judged("x86_64", FIXED, "PASS")}
-        self.assertEqual(verdict.toothless(flavours, FIXED), [])
+        self.assertEqual(verdict.toothless(flavours, FIXED, SUITES_KUNIT), [])
 
     def test_no_witness_ran(self):
-        lines = verdict.toothless({"um": self.judged("um", FIXED, "SKIP")}, FIXED)
+        lines = verdict.toothless({"um": self.judged("um", FIXED, "SKIP")}, FIXED, SUITES_KUNIT)
         self.assertEqual(len(lines), 2)
         self.assertIn("hwlat", lines[0])
 
     def test_crashed_witness_did_not_run(self):
-        lines = verdict.toothless({"um": self.judged("um", FIXED, "ERROR")}, FIXED)
+        lines = verdict.toothless({"um": self.judged("um", FIXED, "ERROR")}, FIXED, SUITES_KUNIT)
         self.assertEqual(len(lines), 2)
 
     def test_upstream_may_leave_none(self):
-        lines = verdict.toothless({"um": self.judged("um", MAINLINE, "SKIP")}, MAINLINE)
-        self.assertEqual([line for line in lines if "tick" in line], [])
+        flavours = {"um": self.judged("um", MAINLINE, "SKIP")}
+        self.assertEqual([line for line in verdict.toothless(flavours, MAINLINE, SUITES_KUNIT)
+                          if "tick" in line], [])
+
+    def test_selftests_have_teeth_of_their_own(self):
+        suites = [item.suite for guest in GUESTS for item in guest.items]
+        kunit = {"x86_64": self.judged("x86_64", FIXED, "PASS")}
+        selftests = {"x86_64": verdict.judge(
+            [Result(row.suite, row.case, "PASS") for row in CASES if row.suite in suites],
+            "x86_64", FIXED, suites)}
+        self.assertEqual(verdict.toothless(selftests, FIXED, suites), [])
+        self.assertEqual(verdict.toothless(kunit, FIXED, SUITES_KUNIT), [])
+        self.assertEqual(len(verdict.toothless({"um": []}, FIXED, suites)), 2)
 
 
 class Status(unittest.TestCase):
     def cell(self, *outcomes, error=None, problems=()):
         judged = [verdict.Judged(Result("hwlat", "case", "PASS"), "pass", each, "")
                   for each in outcomes]
-        return report.Cell("6.12", "package", "6.12.7", "as-is", "um", FIXED, BROKEN, Path("log"),
-                           judged=judged, problems=list(problems), error=error)
+        return report.Cell("6.12", "package", "6.12.7", "as-is", "um", FIXED, BROKEN,
+                           judged=judged, logs={"hwlat": Path("log")}, error=error,
+                           problems=[report.Problem(what, Path("log")) for what in problems])
 
     def status(self, *cells, toothless=()):
         run = report.Run(list(cells), list(toothless))

@@ -10,7 +10,7 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 from . import build, proc
 from .bench import Bench
 from .errors import MACHINE, UNUSABLE, GateError
-from .tables import CONSOLE_DEAD, KUNIT_BOOT_SECONDS
+from .tables import CONSOLE_DEAD, KUNIT_BOOT_SECONDS, XAPIC_CPUS
 from .trees import Tree
 
 _DEAD = re.compile("|".join(pattern.replace("^", "") for pattern in CONSOLE_DEAD))
@@ -34,7 +34,12 @@ class Machine(NamedTuple):
 
     def argv(self) -> List[str]:
         """Return the command that runs it."""
-        argv = ["qemu-system-x86_64", "-accel", self.accel, "-cpu", self.cpu,
+        board, cpu, iommu = "q35", self.cpu, []
+        if self.smp > XAPIC_CPUS:
+            # Interrupts reach the others only with x2APIC and remapping.
+            board, cpu = f"{board},kernel-irqchip=split", f"{cpu},+x2apic"
+            iommu = ["-device", "intel-iommu,intremap=on,eim=on"]
+        argv = ["qemu-system-x86_64", "-M", board, "-accel", self.accel, "-cpu", cpu, *iommu,
                 "-smp", str(self.smp), "-m", f"{self.memory_mib}M", "-nodefaults",
                 "-display", "none", "-no-reboot", "-kernel", str(self.kernel),
                 "-append", self.cmdline]

@@ -7,13 +7,14 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import Optional, Sequence
+from typing import Dict, List, Optional, Sequence
 
-from . import command, packages, proc, repo, report, run
+from . import command, guests, packages, proc, repo, report, run
 from .bench import Progress
-from .errors import HOLDS, MACHINE, GateError
+from .errors import HOLDS, MACHINE, UNUSABLE, GateError
 from .patches import Patches
-from .tables import DEFAULT_SMP, DEFAULT_STATES, DEFAULT_TREES, FIXES, FLAVOURS, STATES
+from .tables import (ACCELERATORS, DEFAULT_STATES, DEFAULT_TREES, FIXES, FLAVOURS, STAGES,
+                     STAGE_OF_SMP, STATES)
 
 
 def _parser() -> command.Parser:
@@ -33,9 +34,14 @@ def _parser() -> command.Parser:
                      help=f"can be repeated (default: {' '.join(DEFAULT_STATES)})")
     sub.add_argument("--flavour", action="append", choices=FLAVOURS,
                      help="can be repeated (default: all)")
-    # Two CPUs are what the witnesses of a race need at the least.
-    sub.add_argument("--smp", type=command.at_least(2), default=DEFAULT_SMP, metavar="N",
-                     help="CPUs of the KUnit guest (default: %(default)s)")
+    sub.add_argument("--only", choices=tuple(STAGES), help="leave the other tests out")
+    defaults = ", ".join(f"{stage.smp} for {name}" for name, stage in STAGES.items())
+    sub.add_argument("--smp", type=command.at_least(2), metavar="N",
+                     help="CPUs of the guest that runs what --only says, without --only of the "
+                     f"one that runs the {STAGE_OF_SMP} (default: {defaults})")
+    sub.add_argument("--accel", choices=ACCELERATORS, default="auto",
+                     help="what the guests of the selftests run on; auto: KVM if a guest could be "
+                     "booted with it, else TCG (default: %(default)s)")
     sub.add_argument("--jobs", type=command.at_least(1), default=len(os.sched_getaffinity(0)),
                      metavar="N", help="make -jN (default: %(default)s)")
     sub.set_defaults(call=_run)
@@ -56,21 +62,43 @@ def _parser() -> command.Parser:
 
 def _run(args: argparse.Namespace, root: Path) -> int:
     bench = command.bench(args, root, Progress())
-    wish = run.Wish(command.once(args.state or DEFAULT_STATES),
-                    command.once(args.flavour or FLAVOURS), args.smp)
+    wish = _wish(args)
     if os.uname().machine != "x86_64":
         raise GateError(MACHINE, f"this is a {os.uname().machine} machine",
                         "the gate builds for x86_64 with the machine's own compiler")
     trees = command.trees(args.tree or DEFAULT_TREES, bench)
     with proc.CacheLock(bench.cache, bench.progress.say):
         (bench.out / report.RESULTS_JSON).unlink(missing_ok=True)
-        packages.ensure(wish.flavours, bench.out, bench.env, bench.progress.say)
+        packages.ensure((*wish.flavours, *wish.stages), bench.out, bench.env, bench.progress.say)
+        if "x86_64" in wish.flavours:
+            guests.check_smp(max(wish.smp.values()), bench)
         patches = Patches(root / "patches", bench.env, bench.cache / "tmp")
         whole = run.gate(trees, wish, patches, bench)
         report.write_json(whole, bench.out)
     for line in report.show(whole):
         bench.progress.say(line)
     return whole.status()
+
+
+def _wish(args: argparse.Namespace) -> run.Wish:
+    """Return what the words of "gate run" ask for."""
+    stages = [args.only] if args.only else list(STAGES)
+    flavours: List[str] = command.once(args.flavour or FLAVOURS)
+    if args.only:
+        usable = [each for each in flavours if each in STAGES[args.only].flavours]
+        if not usable:
+            raise GateError(UNUSABLE, f"--only {args.only} does not run in --flavour "
+                            + " ".join(flavours), "leave one of them out")
+        flavours = usable
+    smp: Dict[str, int] = {stage: STAGES[stage].smp for stage in stages}
+    if args.smp is not None:
+        stage = args.only or STAGE_OF_SMP
+        if args.smp < STAGES[stage].least_smp:
+            raise GateError(UNUSABLE, f"--smp {args.smp}: the {stage} need at least "
+                            f"{STAGES[stage].least_smp} CPUs", "give a larger --smp")
+        smp[stage] = args.smp
+    return run.Wish(command.once(args.state or DEFAULT_STATES), flavours, stages, smp,
+                    guests.Accelerator(args.accel), bool(args.only))
 
 
 def _state(args: argparse.Namespace, root: Path) -> int:

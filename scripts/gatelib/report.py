@@ -6,16 +6,24 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .errors import HOLDS, VERDICT, GateError
+from .ktap import Figures
 from .patches import ABSENT, Blob, write_blob
+from .tables import FIGURES
 from .verdict import FAILED, PASSED, SKIPPED, Judged
 
 RESULTS_JSON = "results.json"
 
 # The last column, notes, has no name.
 _HEAD = ("tree", "state", "flavour", "suite", "pass", "fail", "skip", "verdict", "")
+
+
+class Problem(NamedTuple):
+    """Something that makes results untrustworthy, and the log to read."""
+    what: str
+    log: Path
 
 
 @dataclass
@@ -28,9 +36,10 @@ class Cell:
     flavour: str
     found: Mapping[str, str]	# fix id -> what the tree came with
     present: Mapping[str, str]	# fix id -> what this kernel has
-    console: Path
     judged: List[Judged] = field(default_factory=list)
-    problems: List[str] = field(default_factory=list)
+    logs: Dict[str, Path] = field(default_factory=dict)	# suite -> where its results are
+    problems: List[Problem] = field(default_factory=list)
+    figures: List[Figures] = field(default_factory=list)
     seconds: Dict[str, float] = field(default_factory=dict)	# stage -> time it took
     error: Optional[GateError] = None
 
@@ -73,9 +82,32 @@ def table(run: Run) -> List[str]:
             rows.append((*key, suite, *_row(cell, suite)))
         if cell.problems:
             rows.append((*key, "-", "-", "-", "-", "FAIL", f"problems: {len(cell.problems)}"))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD) - 1)]
-    return ["  ".join([*(word.ljust(width) for word, width in zip(row, widths)), row[-1]]).rstrip()
+    return _columns(rows)
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> List[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip()
             for row in rows]
+
+
+def measured(run: Run) -> List[str]:
+    """Return the lines of the table of what the tests measured, none if they did not."""
+    names = {figure.name for figure in FIGURES} - {"cpus"}
+    rows = [(cell, each) for cell in run.cells for each in cell.figures
+            if each.case and names & set(each.values)]
+    shown = [figure for figure in FIGURES if any(figure.name in each.values for _, each in rows)]
+    if not shown:
+        return []
+    lines = [("tree", "state", "measured", *(figure.title for figure in shown))]
+    for cell, each in rows:
+        values = (_shown(each.values.get(figure.name, "-"), figure.per) for figure in shown)
+        lines.append((cell.tree, cell.state, f"{each.suite}.{each.case}", *values))
+    return ["", *_columns(lines)]
+
+
+def _shown(value: str, per: int) -> str:
+    return f"{int(value) / per:.0f}" if per != 1 and value.isdigit() else value
 
 
 def _suites(judged: Sequence[Judged]) -> List[str]:
@@ -105,9 +137,9 @@ def failures(run: Run) -> List[str]:
         for each in cell.judged:
             if each.outcome == FAILED:
                 lines.append(f"FAIL {cell.name}: {each.result.suite}.{each.result.case} "
-                             f"{each.why}; read {cell.console}")
+                             f"{each.why}; read {cell.logs[each.result.suite]}")
         for problem in cell.problems:
-            lines.append(f"FAIL {cell.name}: {problem}; read {cell.console}")
+            lines.append(f"FAIL {cell.name}: {problem.what}; read {problem.log}")
         if cell.error is not None:
             lines.append(f"ERROR {cell.name}: {cell.error.line()}")
     lines += [f"FAIL {line}; choose a flavour in which one runs" for line in run.toothless]
@@ -138,7 +170,7 @@ def kernels(run: Run) -> List[str]:
 def show(run: Run) -> List[str]:
     """Return all lines for the end of a run; the last one is the count."""
     passed, failed, skipped = run.counts()
-    return ["", *kernels(run), "", *table(run), *known(run), *failures(run),
+    return ["", *kernels(run), "", *table(run), *measured(run), *known(run), *failures(run),
             f"gate: {passed} passed, {failed} failed, {skipped} skipped"]
 
 
@@ -147,13 +179,14 @@ def _plain(cell: Cell) -> Dict[str, Any]:
         "tree": cell.tree, "origin": cell.origin, "version": cell.version,
         "state": cell.state, "flavour": cell.flavour,
         "found": dict(cell.found), "present": dict(cell.present),
-        "console": cell.console.name,
+        "logs": {suite: log.name for suite, log in cell.logs.items()},
         "seconds": {stage: round(value, 1) for stage, value in cell.seconds.items()},
         "cases": [{"suite": each.result.suite, "case": each.result.case,
                    "status": each.result.status, "reason": each.result.reason,
                    "must": each.must, "outcome": each.outcome, "why": each.why}
                   for each in cell.judged],
-        "problems": cell.problems,
+        "figures": [each._asdict() for each in cell.figures],
+        "problems": [problem.what for problem in cell.problems],
         "error": cell.error.line() if cell.error is not None else None,
     }
 

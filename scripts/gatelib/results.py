@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from . import proc
 from .bench import Bench
-from .tables import CONSOLE_BAD, CONSOLE_EXPECTED, SPLAT_LINES
+from .tables import CONSOLE_BAD
 
 PASS, FAIL, SKIP, ERROR = "PASS", "FAIL", "SKIP", "ERROR"
 
@@ -46,39 +46,20 @@ def console_lines(log: Path) -> List[str]:
     return [_STAMP.sub("", line.rstrip()) for line in text.split("\n")]
 
 
-def bad_lines(lines: Sequence[str], flavour: str) -> List[str]:
-    """Return the lines with which a kernel reports that something is wrong with it.
-
-    What tables.CONSOLE_EXPECTED names for the flavour is left out once, with
-    the head of its call trace.
-    """
-    expected = [re.compile(splat.line) for splat in CONSOLE_EXPECTED if splat.flavour == flavour]
-    bad = []
-    trace_before = -1
-    for number, line in enumerate(map(str.strip, lines)):
-        if not _BAD.search(line):
-            continue
-        splat = next((each for each in expected if each.search(line)), None)
-        if splat is not None:
-            expected.remove(splat)
-            trace_before = number + SPLAT_LINES
-        elif line == "Call Trace:" and number <= trace_before:
-            trace_before = -1
-        else:
-            bad.append(proc.printable(line))
-    return bad
+def bad_lines(lines: Sequence[str]) -> List[str]:
+    """Return the lines with which a kernel reports that something is wrong with it."""
+    return [proc.printable(line.strip()) for line in lines if _BAD.search(line.strip())]
 
 
-def collect(log: Path, src: Path, bench: Bench, parse_log: Path, flavour: str,
+def collect(log: Path, src: Path, bench: Bench, parse_log: Path,
             suites: Sequence[str]) -> Results:
     """Read the results of a boot.
 
     log: console.  src: the kernel tree whose kunit.py parses it.
-    parse_log: where that writes.  flavour: of the kernel.
-    suites: those that have to be there.
+    parse_log: where that writes.  suites: those that have to be there.
     """
     lines = console_lines(log)
-    problems = [f"console: {line}" for line in _first(bad_lines(lines, flavour), 3)]
+    problems = [f"console: {line}" for line in first(bad_lines(lines), 3)]
     data, complaints = _parse(log, src, bench, parse_log)
     problems += complaints
     reasons = {match.group(1): match.group(2).strip()
@@ -91,7 +72,8 @@ def collect(log: Path, src: Path, bench: Bench, parse_log: Path, flavour: str,
     return Results([case for case in cases if case.case], problems)
 
 
-def _first(lines: List[str], count: int) -> List[str]:
+def first(lines: List[str], count: int) -> List[str]:
+    """Return no more than count lines, and one that says how many are left out."""
     more = len(lines) - count
     return lines[:count] + ([f"and {more} more such lines"] if more > 0 else [])
 
@@ -112,8 +94,8 @@ def _parse(log: Path, src: Path, bench: Bench, parse_log: Path) -> Tuple[Dict[st
     except (OSError, ValueError):
         data = None
     if not isinstance(data, dict):
-        return {}, [*_first(complaints, 3), "kunit.py gave no results for the log"]
-    return data, _first(complaints, 3)
+        return {}, [*first(complaints, 3), "kunit.py gave no results for the log"]
+    return data, first(complaints, 3)
 
 
 def _flatten(data: Dict[str, Any], reasons: Dict[str, str]) -> Iterator[Result]:

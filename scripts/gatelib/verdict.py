@@ -76,14 +76,16 @@ def judge(results: Sequence[Result], flavour: str, present: Mapping[str, str],
     return judged
 
 
-def toothless(flavours: Mapping[str, Sequence[Judged]], present: Mapping[str, str]) -> List[str]:
+def toothless(flavours: Mapping[str, Sequence[Judged]], present: Mapping[str, str],
+              suites: Iterable[str]) -> List[str]:
     """Return a line for each fix of which no witness ran, in one tree and state.
 
-    flavours: flavour -> all that was judged there.
+    flavours: flavour -> all that was judged there.  suites: those that had to run.
     """
+    wanted = set(suites)
     lines = []
     for fix in FIXES:
-        rows = [row for row in CASES if row.fix == fix.id]
+        rows = [row for row in CASES if row.fix == fix.id and row.suite in wanted]
         if present[fix.id] == UPSTREAM and all("upstream" in row.may_skip for row in rows):
             continue
         ran = any(row_of(each.result) in rows and each.result.status in (PASS, FAIL)
