@@ -7,9 +7,9 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
-from . import command, guests, packages, proc, repo, report, run
+from . import command, console, guests, packages, plot, proc, repo, report, run
 from .bench import Progress
 from .errors import HOLDS, MACHINE, UNUSABLE, GateError
 from .patches import Patches
@@ -39,12 +39,10 @@ def _parser() -> command.Parser:
     sub.add_argument("--smp", type=command.at_least(2), metavar="N",
                      help="CPUs of the guest that runs what --only says, without --only of the "
                      f"one that runs the {STAGE_OF_SMP} (default: {defaults})")
-    sub.add_argument("--accel", choices=ACCELERATORS, default="auto",
-                     help="what the guests of the selftests run on; auto: KVM if a guest could be "
-                     "booted with it, else TCG (default: %(default)s)")
-    sub.add_argument("--jobs", type=command.at_least(1), default=len(os.sched_getaffinity(0)),
-                     metavar="N", help="make -jN (default: %(default)s)")
+    _add_machine(sub)
     sub.set_defaults(call=_run)
+
+    _add_boot_and_plot(commands, common)
 
     sub = commands.add_parser("state", parents=[common], allow_abbrev=False,
                               help="say which fixes a tree has")
@@ -58,6 +56,66 @@ def _parser() -> command.Parser:
     sub.add_argument("--git", required=True, metavar="DIR", help="a folder that is not there yet")
     sub.set_defaults(call=_tree)
     return parser
+
+
+def _add_machine(sub: command.Parser) -> None:
+    """Add the options of a command that builds and boots."""
+    sub.add_argument("--accel", choices=ACCELERATORS, default="auto",
+                     help="what the guests of the selftests run on; auto: KVM if a guest could be "
+                     "booted with it, else TCG (default: %(default)s)")
+    sub.add_argument("--jobs", type=command.at_least(1), default=len(os.sched_getaffinity(0)),
+                     metavar="N", help="make -jN (default: %(default)s)")
+
+
+def _add_boot_and_plot(commands: Any, common: command.Parser) -> None:
+    stage = STAGES[STAGE_OF_SMP]
+    sub = commands.add_parser("boot", parents=[common], allow_abbrev=False,
+                              help="a kernel's console on this terminal")
+    sub.add_argument("--tree", required=True, metavar="X.Y|PATH")
+    sub.add_argument("--state", required=True, choices=STATES)
+    sub.add_argument("--smp", type=command.at_least(1), default=stage.smp, metavar="N",
+                     help="CPUs of the guest (default: %(default)s)")
+    sub.add_argument("--shell", action="store_true",
+                     help="give a shell; without it the selftests run, and the guest ends")
+    _add_machine(sub)
+    sub.set_defaults(call=_boot)
+
+    sub = commands.add_parser("plot", parents=[common], allow_abbrev=False,
+                              help="draw how many CPUs wait for jiffies_lock, broken and fixed")
+    sub.add_argument("--tree", default=DEFAULT_TREES[0], metavar="X.Y|PATH",
+                     help="default: %(default)s")
+    sub.add_argument("--smp", type=command.at_least(stage.least_smp), default=stage.smp,
+                     metavar="N", help="CPUs of the guest (default: %(default)s)")
+    _add_machine(sub)
+    sub.set_defaults(call=_plot)
+
+
+def _boot(args: argparse.Namespace, root: Path) -> int:
+    bench = command.bench(args, root, Progress())
+    (tree,) = command.trees([args.tree], bench)
+    with proc.CacheLock(bench.cache, bench.progress.say):
+        packages.ensure(("x86_64", "selftests"), bench.out, bench.env, bench.progress.say)
+        guests.check_smp(args.smp, bench)
+        patches = Patches(root / "patches", bench.env, bench.cache / "tmp")
+        tree.prepare(bench, patches.touched())
+        plan = patches.plan(args.state, tree.lookup, tree.version.series)
+        machine = console.prepare(tree, plan, args.state, args.smp, args.shell,
+                                  guests.Accelerator(args.accel), bench)
+    return console.run(machine, bench)
+
+
+def _plot(args: argparse.Namespace, root: Path) -> int:
+    bench = command.bench(args, root, Progress())
+    (tree,) = command.trees([args.tree], bench)
+    with proc.CacheLock(bench.cache, bench.progress.say):
+        packages.ensure(("x86_64", "selftests", "plot"), bench.out, bench.env, bench.progress.say)
+        guests.check_smp(args.smp, bench)
+        patches = Patches(root / "patches", bench.env, bench.cache / "tmp")
+        curves = plot.measure(tree, patches, args.smp, guests.Accelerator(args.accel), bench)
+        subtitle = f"Linux {tree.version.full}, {args.smp} CPUs in QEMU"
+        picture = plot.draw(curves, subtitle, args.smp, bench)
+    bench.progress.say(f"gate: drew {picture}")
+    return HOLDS
 
 
 def _run(args: argparse.Namespace, root: Path) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from . import build, initramfs, ktap, proc, results
 from .bench import Bench
@@ -15,7 +15,7 @@ from .errors import MACHINE, UNUSABLE, GateError
 from .initramfs import Parts
 from .patches import UPSTREAM
 from .tables import (GUEST_MIB, GUEST_MIB_PER_CPU, GUEST_SECONDS, GUEST_SECONDS_PER_CPU,
-                     PROBE_SECONDS, X2APIC_QEMU, XAPIC_CPUS, Guest)
+                     PROBE_SECONDS, X2APIC_QEMU, XAPIC_CPUS, Guest, Item)
 
 _KVM = Path("/dev/kvm")
 # A virtual CPU that a busy host lets stand still between two clock readings
@@ -44,7 +44,8 @@ def check_smp(smp: int, bench: Bench) -> None:
                         f"{X2APIC_QEMU} or later, and {has}", "give a smaller --smp")
 
 
-def _check_kernel(smp: int, parts: Parts) -> None:
+def check_kernel(smp: int, parts: Parts) -> None:
+    """Raise GateError if the kernel cannot have so many CPUs."""
     config = build.folder(parts.tree, "x86_64") / ".config"
     most = build.options(config.read_text("utf-8", "replace")).get("CONFIG_NR_CPUS", "")
     if most.isdigit() and smp > int(most):
@@ -122,17 +123,13 @@ def run(guest: Guest, smp: int, accel: str, parts: Parts, present: Mapping[str, 
     env: more variables for the tests.
     Raises GateError if it cannot be built, hangs or panics.
     """
-    _check_kernel(smp, parts)
+    check_kernel(smp, parts)
     console, found, image = (stem.with_name(stem.name + end)
                              for end in ("-console.log", "-results.log", ".cpio"))
     initramfs.pack(parts, guest.items, image, memory_mib(smp), bench)
     seconds = GUEST_SECONDS + GUEST_SECONDS_PER_CPU * smp
-    variables: Dict[str, str] = dict(env or {})
-    if present["tick"] != UPSTREAM:
-        # No allowance for a gate: this kernel is not to have one.
-        variables["JIFFIES_STAMPEDE_STRICT"] = "1"
-    words = [f"{key}={value}" for key, value in variables.items()]
-    words += [f"gate.timeout={seconds * 3 // 4}", run_option(guest)]
+    words = [f"{key}={value}" for key, value in {**variables(present), **(env or {})}.items()]
+    words += [f"gate.timeout={seconds * 3 // 4}", run_option(guest.items)]
     took = run_guest(machine(parts, smp, accel, image, (console, found), " ".join(words)), bench,
                      stem.with_name(stem.name + "-qemu.log"), seconds)
     reading = ktap.read(_text(found), guest.items)
@@ -144,6 +141,14 @@ def run(guest: Guest, smp: int, accel: str, parts: Parts, present: Mapping[str, 
     return Outcome(reading, problems, found, took)
 
 
-def run_option(guest: Guest) -> str:
+def variables(present: Mapping[str, str]) -> Dict[str, str]:
+    """Return the environment of the tests in a kernel; present: fix id -> what it has."""
+    if present["tick"] == UPSTREAM:
+        return {}
+    # No allowance for an atomic gate: this kernel is not to have one.
+    return {"JIFFIES_STAMPEDE_STRICT": "1"}
+
+
+def run_option(items: Sequence[Item]) -> str:
     """Return the option that tells init what to run."""
-    return "gate.run=" + ",".join(":".join((item.program, *item.args)) for item in guest.items)
+    return "gate.run=" + ",".join(":".join((item.program, *item.args)) for item in items)

@@ -174,6 +174,24 @@ def capture(argv: Sequence[str], *, env: Mapping[str, str], cwd: Optional[Path] 
                         "install it, or mend PATH") from err
 
 
+def foreground(argv: Sequence[str], *, env: Mapping[str, str]) -> int:
+    """Run argv on the user's own terminal; return its exit status.
+
+    Raises GateError if it cannot be started.
+    """
+    try:
+        child = subprocess.Popen(list(argv), env=dict(env), preexec_fn=_die_with_parent)
+    except OSError as err:
+        raise GateError(MACHINE, f"cannot start {argv[0]}: {err.strerror}",
+                        "install it, or mend PATH") from err
+    try:
+        return child.wait()
+    finally:
+        if child.poll() is None:
+            child.terminate()	# so that it can put the terminal back
+            child.wait()
+
+
 def tail(log: Path, lines: int = 12) -> str:
     """Return the last non-empty lines of a log, made safe for a terminal."""
     try:

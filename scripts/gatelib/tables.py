@@ -111,6 +111,10 @@ GUESTS = (
     ), 16, "single"),
 )
 
+# What the picture is called, and its curves: state -> label, colour.
+PLOT_NAME = "jiffies_lock-waiters"
+PLOT_LABELS = {"broken": ("without the fix", "#c0392b"), "fixed": ("with the fix", "#1f618d")}
+
 # Memory of such a guest in MiB: for itself, and for each CPU.
 GUEST_MIB = 512
 GUEST_MIB_PER_CPU = 6
