@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# make gate: the default run; make test: unit tests, then that; make check: unit tests only
+# make gate: the default run; make test: unit tests, then that; make check: unit tests only;
+# make docs: Documentation/ as HTML in Documentation/_build
 
 PYTHON ?= python3
 GATE_ARGS ?=
@@ -12,5 +13,8 @@ test: check gate
 check:
 	$(PYTHON) -B -m unittest discover -s tests -t .
 
-.PHONY: gate test check
+docs:
+	sphinx-build -W -q Documentation Documentation/_build
+
+.PHONY: gate test check docs
 .NOTPARALLEL:
