@@ -37,7 +37,7 @@ TICK_GATE = TICK_BROKEN.replace("tick0 + tick1", "tick0 * tick1")
 HWLAT_TEST = "int hwlat_test(void);\nint hwlat_test(void)\n{\n\treturn 1;\n}\n"
 TICK_TEST = "int tick_test(void);\nint tick_test(void)\n{\n\treturn 2;\n}\n"
 STAMPEDE = "int main(void)\n{\n\treturn 0;\n}\n"
-GUEST = "int guest;\n"
+GUEST = "int main(void)\n{\n\treturn 1;\n}\n"
 
 # Compiles for real, and knows what the gate and the series ask of the kernel's.
 MAKEFILE = """VERSION = 6
@@ -56,11 +56,15 @@ $(O)/%.o: %.c FORCE
 \t@mkdir -p $(@D)
 \t@echo "  CC      $*.o"
 \t@$(CC) $(if $(W),-Wall) -c -o $@ $<
+headers:
 allnoconfig:
 \tcp $(KCONFIG_ALLCONFIG) $(O)/.config
 %/: FORCE
 \t@$(MAKE) --no-print-directory O=$(O) W=$(W) $(patsubst %.c,$(O)/%.o,$(wildcard $@*.c))
 FORCE:
+"""
+SELFTESTS_MAKEFILE = """install:
+\tset -e; for file in $(wildcard $(TARGETS:%=%/*.c)); do gcc -Wall -c -o /dev/null $$file; done
 """
 KUNIT_PY = """#!/usr/bin/env python3
 import subprocess, sys
@@ -119,6 +123,7 @@ def make_kernel(folder: Path, hwlat: str = HWLAT_BROKEN, tick: str = TICK_BROKEN
         "kernel/trace/Kconfig": "config A\nconfig B\n", "kernel/time/other.c": "int other;\n",
         "kernel/time/Makefile": "", "kernel/trace/Makefile": "",
         "tools/testing/selftests/timers/Makefile": "TESTS = other\n",
+        "tools/testing/selftests/Makefile": SELFTESTS_MAKEFILE,
         "tools/testing/kunit/kunit.py": KUNIT_PY, "scripts/get_maintainer.pl": GET_MAINTAINER,
         "scripts/checkpatch.pl": CHECKPATCH})
     for name in ("tools/testing/kunit/kunit.py", "scripts/get_maintainer.pl",

@@ -151,6 +151,11 @@ class Files(CheckCase):
         line = self.only(self.check(1), "0006-", "equals kunit/ and selftests/")
         self.assertIn("selftests/timers/more.c", line)
 
+    def test_files_that_get_lines_in_every_tree(self):
+        self.store(changed(5, files={"tools/testing/selftests/timers/config": "CONFIG_A=y\n"}))
+        write(self.project, {"selftests/README": "for people\n"})
+        self.check(0)
+
     def test_test_changed_by_a_later_patch(self):
         self.store(changed(5, files={"kernel/time/tick-sched_test.c": "int again;\n"}))
         self.complaint(self.check(1), "0006-", "equals kunit/ and selftests/")
@@ -250,6 +255,17 @@ class Builds(CheckCase):
             "\treturn tick_due() -", "\tint unused;\n\n\treturn tick_due() -")}))
         line = self.only(self.check_builds(1, "--flavour", "um"), USE, "no new warning as um")
         self.assertIn("unused variable", line)
+
+    def test_selftest_that_does_not_build_or_warns(self):
+        name = "tools/testing/selftests/timers/stampede.c"
+        for text, said in (("int main(void)\n{\n\treturn what;\n}\n", "'what' undeclared"),
+                           ("int main(void)\n{\n\tint x;\n\n\treturn 0;\n}\n",
+                            "unused variable")):
+            store_set(self.project, "mainline", make_series(
+                self.temp / said.replace(" ", ""), self.tree, changed(5, files={name: text})))
+            line = self.only(self.check_builds(1, "--flavour", "x86_64"), "0006-",
+                             "selftests build")
+            self.assertIn(said, line)
 
     def test_old_warning_is_no_new_one(self):
         warned = HWLAT_BROKEN.replace("\treturn line0", "\tint unused;\n\n\treturn line0")

@@ -18,9 +18,11 @@ KUNIT = {
 }
 SELFTESTS = ("selftests/", "tools/testing/selftests/")
 # Below selftests/, and not for the kernel tree.
-SELFTESTS_OURS = ("guest/",)
-# New files below these can only come from the project's own copies.
-OWNED_PLACES = (r"kernel/.*_test\.c", r"tools/testing/selftests/.*")
+SELFTESTS_OURS = ("guest/", "README")
+# New files below these can only come from the project's own copies, but for
+# those of which a tree has its own and which only get lines added.
+OWNED_PLACES = (r"kernel/.*_test\.c",
+                r"tools/testing/selftests/(.*/)?(?!(config|settings|Makefile|\.gitignore)$)[^/]*")
 
 
 class Prefix(NamedTuple):
@@ -70,6 +72,8 @@ class Accepted(NamedTuple):
 ACCEPTED = (
     Accepted("UNKNOWN_COMMIT_ID", r"a1ff03cd6fb9|f743435f988c",
              "the repository made of a tree has no mainline history to look the commit up in"),
+    Accepted("ALLOC_WITH_SIZEOF", r"Prefer kzalloc_obj over kzalloc",
+             "6.12 and 6.1 have no kzalloc_obj(), and a test has one copy for all trees"),
     Accepted("FILE_PATH_CHANGES", r"does MAINTAINERS need updating",
              "a pattern in MAINTAINERS covers every new file", "maintained"),
 )

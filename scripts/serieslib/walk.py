@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 from typing import Dict, NamedTuple, Sequence, Set, Tuple
 
-from gatelib import build
+from gatelib import build, initramfs
 from gatelib.bench import Bench
 from gatelib.errors import MACHINE, GateError
 from gatelib.patches import Blob, Files, touched, write_blob
-from gatelib.tables import FLAVOURS, FRAGMENTS
+from gatelib.tables import FLAVOURS, FRAGMENTS, SELFTESTS_DIR
 from gatelib.trees import Tree
 
 from . import compiled
@@ -70,13 +70,52 @@ class Walk:
         for number, files in enumerate(choice.steps):
             name = choice.patches[number - 1].name if number else "base"
             for flavour in self._flavours:
-                built = self._build(choice, name, files, last - symbols(files), flavour)
+                absent = last - symbols(files)
+                built = self._build(choice, name, files, absent, flavour, tally)
                 if number:
                     self._judge(f"{choice.name} {name}", flavour, before[flavour], built, tally)
                 elif built.error:
                     raise GateError(MACHINE, f"{choice.name} {flavour}: the base does not build without "
                                     f"the series: {built.error}", "mend the tree or the machine")
                 before[flavour] = built
+            if number and "x86_64" in before:
+                self._selftests(choice, choice.patches[number - 1], files, before["x86_64"], tally)
+
+    def _selftests(self, choice: Choice, patch: Path, files: Files, kernel: _Built,
+                   tally: Tally) -> None:
+        """Build the selftests if the patch touches them; they need the kernel's headers."""
+        names = [name for name in touched([patch]) if name.startswith(f"{SELFTESTS_DIR}/")]
+        if not names:
+            return
+        label, key = f"{choice.name} {patch.name}", (_key(files), SELFTESTS_DIR)
+        if kernel.error:
+            tally.skip(label, "selftests build", "the kernel does not")
+            return
+        if key not in self._seen:
+            self._tree.switch(files)
+            log = self._log(choice, patch.name, "selftests")
+            with tally.stage(f"{choice.name} {patch.name}: build selftests"):
+                self._seen[key] = _Built(self._really_build_selftests(names, log), {})
+        error = self._seen[key].error
+        tally.judge(label, "selftests build",
+                    [Finding(error, "mend the patch")] if error else [])
+
+    def _really_build_selftests(self, names: Sequence[str], log: Path) -> str:
+        """Return what is wrong with the selftests in the files names, "" if nothing is."""
+        try:
+            initramfs.make_parts(self._tree, (), self._bench, log)
+        except GateError as err:
+            if err.fatal:
+                raise
+            return _why(err, log)
+        programs = "|".join(re.escape(Path(name).name) for name in names)
+        said = re.search(rf"^\S*?\b(?:{programs}):\d+.*\bwarning: .*$",
+                         log.read_text("utf-8", "replace"), re.M)
+        return said.group(0) if said else ""
+
+    def _log(self, choice: Choice, name: str, what: str) -> Path:
+        return (self._bench.out
+                / f"{self._tree.folder.name}-{choice.state}-{Path(name).stem}-{what}.log")
 
     def _judge(self, label: str, flavour: str, before: _Built, built: _Built,
                tally: Tally) -> None:
@@ -92,20 +131,19 @@ class Walk:
         tally.judge(label, f"no new warning as {flavour}", [
             Finding(f"gcc with W=1 or sparse says of {line}", "mend the patch") for line in lines])
 
-    def _build(self, choice: Choice, name: str, files: Files, absent: Set[str],
-               flavour: str) -> _Built:
+    def _build(self, choice: Choice, name: str, files: Files, absent: Set[str], flavour: str,
+               tally: Tally) -> _Built:
         """Build one state, unless another series has been through it."""
         key = (_key(files), flavour)
         if key not in self._seen:
-            with self._bench.progress.stage(f"{choice.name} {name}: build as {flavour}"):
+            with tally.stage(f"{choice.name} {name}: build as {flavour}"):
                 self._seen[key] = self._really_build(choice, name, files, absent, flavour)
         return self._seen[key]
 
     def _really_build(self, choice: Choice, name: str, files: Files, absent: Set[str],
                       flavour: str) -> _Built:
         self._tree.switch(files)
-        log = (self._bench.out / f"{self._tree.folder.name}-{choice.state}-"
-               f"{Path(name).stem}-{flavour}.log")
+        log = self._log(choice, name, flavour)
         watcher = self._watchers.get(flavour)
         if watcher is None:
             dirs = compiled.directories(sorted(touched(choice.patches)), self._tree.src)
@@ -116,8 +154,7 @@ class Walk:
         except GateError as err:
             if err.fatal:
                 raise
-            telling = err.tail.splitlines()
-            return _Built("; ".join([err.what, *telling[:1], f"read {err.log or log}"]), {})
+            return _Built(_why(err, log), {})
 
     def _configured(self, absent: Set[str], flavour: str) -> Bench:
         """Return the bench with fragments that do not ask for options of later patches."""
@@ -127,6 +164,13 @@ class Walk:
             (root / each).parent.mkdir(parents=True, exist_ok=True)
             write_blob(root / each, Blob(without(text, absent).encode()))
         return self._bench._replace(root=root)
+
+
+def _why(err: GateError, log: Path) -> str:
+    """Return the error as one line with the compiler's first one, as far as it is known."""
+    lines = err.tail.splitlines()
+    telling = [line for line in lines if re.search(r"\berror\b", line)] or lines
+    return "; ".join([err.what, *telling[:1], f"read {err.log or log}"])
 
 
 def _key(files: Files) -> str:
