@@ -305,12 +305,11 @@ class Export(SeriesCase):
         self.assertIn("int old;", letter)
         self.assertNotIn("int old;", "".join(mail.get_payload() for mail in self.mails()[1:]))
 
-    def test_git_am_takes_the_mbox(self):
+    def test_git_am_takes_its_mbox(self):
         self.export("--sender", f"{LONG[0]} <{LONG[1]}>")
         want = self.git.text("rev-parse", "HEAD^{tree}")
         self.git.run("checkout", "-q", "base")
-        # The cover letter has no patch in it.
-        self.git.run("am", "-q", "--empty=drop", str(self.out / "series.mbox"))
+        self.git.run("am", "-q", str(self.out / "git-am.mbox"))
         self.assertEqual(self.git.text("rev-parse", "HEAD^{tree}"), want)
         self.assertEqual(self.git.text("log", "-1", "--format=%an <%ae>"),
                          f"{AUTHOR[0]} <{AUTHOR[1]}>")

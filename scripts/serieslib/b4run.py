@@ -30,7 +30,7 @@ from gatelib.patches import Blob, write_blob
 from . import baserepo, cover
 from .choose import Choice
 from .git import Git, isolated
-from .mails import MBOX
+from .mails import AM_MBOX, MBOX
 from .tables import BASE_TAG
 from .tally import Finding, Tally
 
@@ -94,13 +94,12 @@ def _same(git: Git, reference: Git, what: str) -> List[Finding]:
 
 
 def git_am(mails: Mails, bench: Bench, tally: Tally) -> Optional[Git]:
-    """Apply the mbox with git am; return the repository if it is as it has to be.
+    """Apply the mboxes with git am; return a repository if it is as it has to be.
 
     Every commit has to have the files that the patches of the set make.
     """
     git = _clone(mails, "am", bench)
-    # The cover letter is a mail without a patch.
-    wrong = git.am([mails.folder / MBOX], "--empty=drop")
+    wrong = git.am([mails.folder / AM_MBOX])
     if not tally.judge(mails.choice.name, "git am", [Finding(wrong, _LOOK)] if wrong else []):
         return None
     commits = git.text("rev-list", "--reverse", f"{BASE_TAG}..HEAD").split()
@@ -113,6 +112,11 @@ def git_am(mails: Mails, bench: Bench, tally: Tally) -> Optional[Git]:
             if data != (blob.data if blob is not None else None):
                 found.append(Finding(f"git am makes another {name} than the patches", _LOOK))
         tally.judge(f"{mails.choice.name} {patch.name}", "same files by git am", found)
+    whole = _clone(mails, "am-thread", bench)
+    # The cover letter is a mail without a patch.
+    wrong = whole.am([mails.folder / MBOX], "--empty=drop")
+    tally.judge(mails.choice.name, "git am --empty=drop", [Finding(wrong, _LOOK)] if wrong
+                else _same(whole, git, "git am --empty=drop"))
     return git
 
 

@@ -25,6 +25,8 @@ from .patchfile import Mail, read
 from .tables import COVER
 
 MBOX = "series.mbox"
+# The same without the cover letter, at which git am stops unless it is told not to.
+AM_MBOX = "git-am.mbox"
 _MIME = ["MIME-Version: 1.0", "Content-Type: text/plain; charset=UTF-8",
          "Content-Transfer-Encoding: 8bit"]
 
@@ -127,7 +129,7 @@ def mbox(mails: Mapping[str, bytes]) -> bytes:
 
 
 def save(mails: Mapping[str, bytes], out: Path) -> None:
-    """Write the mails and their mbox to the folder out.
+    """Write the mails to the folder out: each, all of them, and those with a patch.
 
     Raises GateError if there are mails in it already: git send-email would
     be given old and new ones together.
@@ -138,6 +140,8 @@ def save(mails: Mapping[str, bytes], out: Path) -> None:
     for name, data in mails.items():
         (out / name).write_bytes(data)
     (out / MBOX).write_bytes(mbox(mails))
+    (out / AM_MBOX).write_bytes(mbox({name: data for name, data in mails.items()
+                                      if not name.endswith(COVER)}))
 
 
 def previous(root: Path, choice: Choice, git: Git, base: str, version: int) -> Optional[str]:
