@@ -31,8 +31,8 @@
 #define LOWEST_THRESH		"1"	/* us */
 #define HIGHEST_THRESH		"100000000"
 #define POLL_MS			10
-#define START_MS		5000	/* bound for a sampling thread to start */
-#define FIRST_MS		2000	/* bound for the first sample to come */
+#define START_MS		30000	/* bound for a sampling thread to start */
+#define FIRST_MS		10000	/* bound for the first sample to come */
 #define BOUND_SECONDS		300	/* for a case, besides its sampling */
 #define HARNESS_SECONDS		1000000	/* ours is the one that counts */
 #define RESTARTS		5
@@ -601,53 +601,63 @@ TEST_F_TIMEOUT(hwlat, unique_while_cpumask_changes, HARNESS_SECONDS)
 	expect_unique(_metadata, &self->h, write_cpumask);
 }
 
-/* Whether the sampling thread of a CPU is there. */
-static bool has_thread(int cpu)
+/* The sampling thread of a CPU, 0 if there is none. */
+static pid_t find_thread(int cpu)
 {
 	char wanted[32], comm[32];
 	struct dirent *entry;
-	bool found = false;
+	pid_t pid, found = 0;
 	DIR *dir = opendir("/proc");
 
 	snprintf(wanted, sizeof(wanted), "hwlatd/%d", cpu);
-	while (dir && !found && (entry = readdir(dir)))
-		found = atoi(entry->d_name) > 0 &&
-			!trace_read(comm, sizeof(comm), "/proc/%.16s/comm",
-				    entry->d_name) &&
-			!strcmp(comm, wanted);
+	while (dir && !found && (entry = readdir(dir))) {
+		pid = atoi(entry->d_name);
+		if (pid > 0 &&
+		    !trace_read(comm, sizeof(comm), "/proc/%d/comm", pid) &&
+		    !strcmp(comm, wanted))
+			found = pid;
+	}
 	if (dir)
 		closedir(dir);
 	return found;
 }
 
-/* The @nth of the CPUs that can be taken offline, -1 if there is none. */
+/* The @nth of the CPUs that can go offline, or the last; -1 without any. */
 static int hotplug_cpu(const struct saved *saved, int nth)
 {
-	int cpu;
+	int cpu, found = -1;
 
-	for (cpu = MAX_CPUS - 1; cpu > 0; cpu--)
-		if (saved->online[cpu] && !nth--)
-			return cpu;
-	return -1;
+	for (cpu = MAX_CPUS - 1; cpu > 0 && nth >= 0; cpu--) {
+		if (saved->online[cpu]) {
+			found = cpu;
+			nth--;
+		}
+	}
+	return found;
 }
 
+/*
+ * hwlat takes a CPU in by work that holds its mutex while it waits for CPU
+ * hotplug, and to let a CPU go it waits for a thread that may want that mutex.
+ * The two must not meet, so wait until the thread, a new one, is there.
+ */
 static bool cycle_cpu(struct hwlat *h, int turn)
 {
-	long long deadline;
 	int cpu = hotplug_cpu(h->saved, turn % MAX_HOTPLUG);
+	pid_t before = find_thread(cpu);
+	long long deadline;
+	pid_t now;
 
-	if (cpu < 0)
-		return true;
 	if (set_cpu_online(cpu, false) || !drain(h, POLL_MS) ||
 	    set_cpu_online(cpu, true))
 		return false;
-	/* Else hwlat might be taking the next one in when that has to go. */
 	deadline = now_ms() + START_MS;
-	while (!has_thread(cpu)) {
-		if (now_ms() > deadline || !drain(h, POLL_MS))
-			return false;
-	}
-	return true;
+	do {
+		now = find_thread(cpu);
+		if (now && now != before)
+			return true;
+	} while (now_ms() < deadline && drain(h, POLL_MS));
+	return false;
 }
 
 TEST_F_TIMEOUT(hwlat, unique_over_hotplug, HARNESS_SECONDS)
