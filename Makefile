@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# make gate: the default run; make test: unit tests, then that; make check: unit tests only;
+# make gate: the default run; make test: the packages needed, unit tests, then that; make check: unit tests only;
 # make docs: Documentation/ as HTML in Documentation/_build
 
 PYTHON ?= python3
@@ -8,7 +8,10 @@ GATE_ARGS ?=
 gate:
 	scripts/gate run $(GATE_ARGS)
 
-test: check gate
+test: packages check gate
+
+packages:
+	scripts/gate packages
 
 check:
 	$(PYTHON) -B -m unittest discover -s tests -t .
@@ -16,5 +19,5 @@ check:
 docs:
 	sphinx-build -W -q Documentation Documentation/_build
 
-.PHONY: gate test check docs
+.PHONY: gate test packages check docs
 .NOTPARALLEL:

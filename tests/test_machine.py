@@ -133,6 +133,14 @@ class Packages(ProjectCase):
         self.assertNotIn("qemu-system-x86", [row.name for row in packages.needed(["um"])])
         self.assertIn("qemu-system-x86", [row.name for row in packages.needed(["x86_64"])])
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root installs without being asked")
+    def test_one_command_installs_for_all_of_them(self):
+        for name in ("xz-utils", "gnuplot-nox", "b4", "python3-sphinx"):
+            (self.temp / "installed").unlink(missing_ok=True)
+            done = self.gate("packages", GATE_FAKE_MISSING=name)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(name, done.stdout)
+
     def test_another_system(self):
         def which(name):
             return None if name in ("dpkg-query", "bison") else f"/usr/bin/{name}"

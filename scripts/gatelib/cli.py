@@ -13,8 +13,8 @@ from . import command, console, guests, packages, plot, proc, repo, report, run
 from .bench import Progress
 from .errors import HOLDS, MACHINE, UNUSABLE, GateError
 from .patches import Patches
-from .tables import (ACCELERATORS, DEFAULT_STATES, DEFAULT_TREES, FIXES, FLAVOURS, STAGES,
-                     STAGE_OF_SMP, STATES)
+from .tables import (ACCELERATORS, DEFAULT_STATES, DEFAULT_TREES, FIXES, FLAVOURS, PACKAGES,
+                     STAGES, STAGE_OF_SMP, STATES)
 
 
 def _parser() -> command.Parser:
@@ -48,6 +48,10 @@ def _parser() -> command.Parser:
                               help="say which fixes a tree has")
     sub.add_argument("--tree", required=True, metavar="X.Y|PATH")
     sub.set_defaults(call=_state)
+
+    sub = commands.add_parser("packages", parents=[common], allow_abbrev=False,
+                              help="install what any command or test of the project needs")
+    sub.set_defaults(call=_packages)
 
     sub = commands.add_parser("tree", parents=[common], allow_abbrev=False,
                               help="make a git repository of a tree, without the tests")
@@ -170,6 +174,13 @@ def _state(args: argparse.Namespace, root: Path) -> int:
         found = {fix.id: patches.find(fix, files, tree.version.series) for fix in FIXES}
     for fix, state in found.items():
         print(f"{fix}: {state}")
+    return HOLDS
+
+
+def _packages(args: argparse.Namespace, root: Path) -> int:
+    bench = command.bench(args, root, Progress())
+    every = list(dict.fromkeys(group for row in PACKAGES for group in row.flavours))
+    packages.ensure(every, bench.out, bench.env, bench.progress.say)
     return HOLDS
 
 

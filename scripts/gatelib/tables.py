@@ -282,4 +282,5 @@ PACKAGES = (
     Package("b4", "b4", ("series",)),
     Package("sparse", "sparse", ("series",)),
     Package("perl", "perl", ("series",)),
+    Package("python3-sphinx", "sphinx-build", ("docs",)),
 )
