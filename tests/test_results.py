@@ -137,6 +137,20 @@ class Collect(ProjectCase):
         self.trees = real_trees()
         self.collect(text, lambda got: self.assertEqual(got.cases[0].status, "FAIL"))
 
+    def test_failure_that_the_parser_loses(self):
+        end = "[    0.100000] ok 2 tick_sched\n"
+        for late in ("[    0.2] not ok 3 late\n", "[    0.2]     not ok 1 late\n"):
+            self.problem(GOOD.replace(end, end + late), "kunit.py lost a failure: not ok")
+        # A case with parameters, all of which are good.
+        self.assertEqual(results.lost_problems(["        ok 1 only", "    not ok 1 fourth"], CASES),
+                         ["kunit.py lost a failure: not ok 1 fourth"])
+        self.problem(GOOD.replace(end, "[    0.2] Bail out! made up\n" + end), "gave up")
+
+    def test_result_with_another_word(self):
+        for word in ("TODO", "XFAIL", "skip"):
+            self.problem(GOOD.replace("ok 1 first", f"ok 1 first # {word} made up"),
+                         f"unknown result: ok 1 first # {word}")
+
     def test_splat(self):
         self.problem(GOOD.replace("[    0.100000]     ok 1 first", "[    0.1] BUG: made up\n"
                                   "[    0.100000]     ok 1 first"), "console: BUG: made up")
@@ -162,6 +176,7 @@ class Console(unittest.TestCase):
         "INFO: task kunit_try_catch:42 blocked for more than 122 seconds.",
         "general protection fault, probably for non-canonical address",
         "list_add corruption. next->prev should be prev",
+        "BUG kmalloc-64 (Not tainted): Redzone overwritten",
         "refcount_t: underflow; use-after-free.",
     )
     GOOD = (

@@ -115,6 +115,13 @@ class Ktap(unittest.TestCase):
                      .replace("not ok 2 fix.second", "not ok 2 fix.first"), "out of order")
         self.problem(GOOD.replace("ok 3 ftrace", "ok 2 ftrace"), "not in order")
 
+    def test_number_that_is_none(self):
+        many = "9" * 5000
+        self.problem(GOOD.replace("  ok 1 fix", f"  ok {many} fix"), "unknown result")
+        self.problem(GOOD.replace("\nok 3 ftrace", f"\nok {many} ftrace"), "unknown line")
+        self.problem(GOOD.replace("  1..3\n", f"  1..{many}\n"), "plan is missing")
+        self.problem(GOOD.replace("items=3", f"items={many}"), "end line is missing")
+
     def test_noise(self):
         self.problem(GOOD.replace("# uptime_ms=8", "BUG: made up"), "unknown line")
         self.problem(GOOD.replace("  ok 1 fix.first", "  ok fix.first"), "unknown result")

@@ -20,13 +20,13 @@ from .tables import Item
 
 _INDENT = "  "
 _VERSION = re.compile(r"^(?:K?TAP version \d+)$")
-_PLAN = re.compile(r"^1\.\.(\d+)(?: # SKIP.*)?$")
-_RESULT = re.compile(r"^(ok|not ok) (\d+)(?: (?:- )?([^#\s]\S*))?(?: +# ?(.*))?$")
+_PLAN = re.compile(r"^1\.\.(\d{1,9})(?: # SKIP.*)?$")
+_RESULT = re.compile(r"^(ok|not ok) (\d{1,9})(?: (?:- )?([^#\s]\S*))?(?: +# ?(.*))?$")
 _LIKE_RESULT = re.compile(r"^(not )?ok\b|^Bail out")
 _RUNS = re.compile(r"^# +RUN +(\S+) \.\.\.$")
 _FIGURE = re.compile(r"^# ([a-z]\w*)=(\S.*)$")
 _SUBTEST = re.compile(r"^# Subtest: (\S+)$")
-_END = re.compile(r"^# gate-init: end items=(\d+) failed=(\d+)$")
+_END = re.compile(r"^# gate-init: end items=(\d{1,9}) failed=(\d{1,9})$")
 _CPUS = "guest/cpus-online"
 
 
@@ -225,6 +225,6 @@ def _case(item: Item, result: "re.Match[str]", name: str) -> Result:
 
 def _time(text: str, cases: int, values: List[Dict[str, str]], reading: Reading) -> None:
     """Take a point of the timeline of the first hold of the first case, leave the others."""
-    point = re.fullmatch(r"(\d+) (\d+)", text)
+    point = re.fullmatch(r"(\d{1,15}) (\d{1,9})", text)
     if point and not cases and len(values) == 1:
         reading.timeline.append((int(point.group(1)), int(point.group(2))))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -15,6 +16,7 @@ from .tables import FIGURES
 from .verdict import FAILED, PASSED, SKIPPED, Judged
 
 RESULTS_JSON = "results.json"
+_NUMBER = re.compile(r"[0-9]{1,15}")
 
 # The last column, notes, has no name.
 _HEAD = ("tree", "state", "flavour", "suite", "pass", "fail", "skip", "verdict", "")
@@ -107,7 +109,7 @@ def measured(run: Run) -> List[str]:
 
 
 def _shown(value: str, per: int) -> str:
-    return f"{int(value) / per:.0f}" if per != 1 and value.isdigit() else value
+    return f"{int(value) / per:.0f}" if per != 1 and _NUMBER.fullmatch(value) else value
 
 
 def _suites(judged: Sequence[Judged]) -> List[str]:

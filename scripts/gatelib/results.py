@@ -20,7 +20,7 @@ _RANK = (SKIP, PASS, FAIL, ERROR)
 _STAMP = re.compile(r"^(?:<\d+>)?\[\s*\d+\.\d+\](?:\[\s*[CT]\d+\])? ?")
 _BAD = re.compile("|".join(f"(?:{pattern})" for pattern in CONSOLE_BAD))
 _SKIPPED = re.compile(r"\bok \d+ (?:- )?(\S+) # SKIP ?(.*)$")
-_RESULT = re.compile(r"^( *)(not ok|ok) \d+ (?:- )?(\S+)")
+_RESULT = re.compile(r"^( *)(not ok|ok) \d+ (?:- )?(\S+)(?: # ([A-Za-z]+))?")
 _VERSION = re.compile(r"^( *)KTAP version \d+$")
 _PLAN = re.compile(r"^( *)1\.\.\d+")
 _PARSER_ERROR = re.compile(r"\[ERROR\] Test: ?(.*)$")
@@ -68,7 +68,7 @@ def collect(log: Path, src: Path, bench: Bench, parse_log: Path,
     problems += missing(cases, suites)
     if cases:
         problems += list(dict.fromkeys(plan_problems(lines)))
-    problems += suite_problems(lines, cases)
+    problems += first(lost_problems(lines, cases), 3)
     return Results([case for case in cases if case.case], problems)
 
 
@@ -159,16 +159,28 @@ def plan_problems(lines: Sequence[str]) -> List[str]:
     return problems
 
 
-def suite_problems(lines: Sequence[str], cases: Sequence[Result]) -> List[str]:
-    """Return a line for each suite that failed as a whole though none of its cases did.
+def lost_problems(lines: Sequence[str], cases: Sequence[Result]) -> List[str]:
+    """Return a line for each result line that tells of something bad and is in no result.
 
-    kunit.py loses that (a failing suite_exit, for one) because it counts cases.
+    kunit.py counts cases, up to the plan's number of suites. So it loses a
+    suite or a case with parameters that fails without one of its own doing so
+    (a failing suite_exit, for one), whatever comes after the last suite, and
+    every word behind a result other than SKIP.
     """
-    failed = {case.suite for case in cases if case.status not in (PASS, SKIP)}
-    names = {case.suite for case in cases} - failed
+    failed = [case for case in cases if case.status not in (PASS, SKIP)]
+    told = {case.case or case.suite for case in failed} | {case.suite for case in failed}
+    suites = {case.suite for case in cases}
     problems = []
     for line in lines:
         match = _RESULT.match(line)
-        if match and match.group(2) == "not ok" and match.group(3) in names:
-            problems.append(f"suite {match.group(3)} failed although none of its cases did")
+        if line.startswith("Bail out!"):
+            problems.append(f"the tests gave up: {proc.printable(line)}")
+        elif not match or len(match.group(1)) >= 8:	# what has parameters is as bad as they are
+            continue
+        elif match.group(4) not in (None, "SKIP"):
+            problems.append(f"unknown result: {proc.printable(line.strip())}")
+        elif match.group(2) == "not ok" and match.group(3) not in told:
+            problems.append(f"suite {match.group(3)} failed although none of its cases did"
+                            if match.group(3) in suites else
+                            f"kunit.py lost a failure: {proc.printable(line.strip())}")
     return problems

@@ -194,7 +194,7 @@ CASES = (
 # What no console may show, in any state (regular expressions, searched in
 # each line after its time stamp is cut off).
 CONSOLE_BAD = (
-    r"^BUG: ",
+    r"^BUG[ :]",
     r"^WARNING: ",
     r"^Oops\b",
     r"^general protection fault",
