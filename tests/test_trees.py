@@ -9,7 +9,7 @@ import unittest
 
 from gatelib import proc, trees
 from gatelib.bench import Bench, Progress
-from gatelib.errors import UNUSABLE, GateError
+from gatelib.errors import MACHINE, UNUSABLE, GateError
 from gatelib.patches import Blob
 
 from .project import HWLAT, TICK, ProjectCase, contents, make_deb, make_tree, write
@@ -125,6 +125,31 @@ class Mirror(TreeCase):
         self.prepare()
         self.assertFalse((tree.folder / "build-um").exists())
 
+    def test_change_within_the_second(self):
+        other = self.tree / "kernel/other.c"
+        os.utime(other, ns=(10**18 + 1, 10**18 + 1))
+        src = self.prepare().src
+        other.write_text("int otter;\n")	# as long as before
+        os.utime(other, ns=(10**18 + 2, 10**18 + 2))
+        self.prepare()
+        self.assertEqual((src / "kernel/other.c").read_text(), "int otter;\n")
+
+    def test_products_with_odd_names(self):
+        write(self.tree, {".gitignore": "x*\n", "x\nkernel": "", os.fsdecode(b"x\xff"): ""})
+        src = self.prepare().src
+        self.assertTrue((src / "kernel/other.c").exists())
+        self.assertEqual(list(src.glob("x*")), [])
+
+    def test_linked_folder_is_refused(self):
+        real = self.temp / "real"
+        (self.tree / TICK).parent.rename(real)
+        (self.tree / TICK).parent.symlink_to(real)
+        with self.assertRaises(GateError) as caught:
+            self.prepare((TICK,))
+        self.assertEqual(caught.exception.status, UNUSABLE)
+        self.assertIn("kernel/time of ", caught.exception.line())
+        self.assertIn("is a symbolic link", caught.exception.line())
+
     def test_two_trees_of_one_name(self):
         other = make_tree(self.temp / "sub" / "linux")
         self.assertNotEqual(trees.open_tree(str(other), self.cache).folder,
@@ -148,6 +173,16 @@ class Package(TreeCase):
         self.assertEqual(tree.version.full, "6.12.7")
         self.assertEqual(tree.origin, "linux-source-6.12 6.12.7-1")
         self.assertEqual({path.name for path in tree.folder.iterdir()}, {"src", "package"})
+
+    def test_damaged(self):
+        tree = self.prepare()
+        for name in ("src/Kbuild", "package"):
+            (tree.folder / name).rename(self.temp / "away")
+            with self.assertRaises(GateError) as caught:
+                self.prepare()
+            self.assertEqual(caught.exception.status, MACHINE)
+            self.assertIn("is damaged", caught.exception.line())
+            (self.temp / "away").rename(tree.folder / name)
 
     def test_originals_survive_every_switch(self):
         tree = self.prepare()

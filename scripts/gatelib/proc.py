@@ -75,7 +75,8 @@ def start(argv: Sequence[str], *, log: Path, env: Mapping[str, str],
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "ab") as out:
-        out.write(("$ " + " ".join(shlex.quote(word) for word in argv) + "\n").encode())
+        out.write(("$ " + " ".join(shlex.quote(word) for word in argv) + "\n")
+                  .encode("utf-8", "surrogateescape"))
         out.flush()
         try:
             return subprocess.Popen(list(argv), stdin=subprocess.DEVNULL, stdout=out,

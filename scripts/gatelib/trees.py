@@ -22,7 +22,7 @@ from .errors import MACHINE, UNUSABLE, GateError
 from .patches import Blob, Files, read_blob, write_blob
 from .tables import OLDEST, SPACE_TREE
 
-_SERIES = re.compile(r"^(\d+)\.(\d+)$")
+_SERIES = re.compile(r"([0-9]+)\.([0-9]+)")
 _PROOF = ("Kbuild", "Kconfig", "kernel/time/tick-sched.c", "kernel/trace/trace_hwlat.c",
           "tools/testing/kunit/kunit.py")
 _PATH_HINT = "give a series as 6.12, or a git checkout or unpacked kernel of 6.1 or later"
@@ -44,9 +44,9 @@ def read_version(folder: Path) -> Version:
     except OSError:
         text = ""
     fields = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) *= *(\S*)$", text, re.M))
-    if not (fields.get("VERSION", "").isdigit() and fields.get("PATCHLEVEL", "").isdigit()):
+    series = f"{fields.get('VERSION')}.{fields.get('PATCHLEVEL')}"
+    if not _SERIES.fullmatch(series):
         raise GateError(UNUSABLE, f"{folder} is no kernel tree", _PATH_HINT)
-    series = f"{fields['VERSION']}.{fields['PATCHLEVEL']}"
     check_series(series)
     absent = [name for name in _PROOF if not (folder / name).is_file()]
     if absent:
@@ -119,8 +119,12 @@ class PackageTree(Tree):
     def inspect(self, bench: Bench) -> None:
         if not self.src.is_dir():
             self._unpack(bench)
-        self.version = read_version(self.src)
-        self.origin = (self.folder / "package").read_text().strip()
+        try:
+            self.version = read_version(self.src)
+            self.origin = (self.folder / "package").read_text("utf-8", "replace").strip()
+        except (GateError, OSError) as err:
+            raise GateError(MACHINE, f"{self.folder} in the cache is damaged: {err}",
+                            "remove that folder and try again") from err
 
     def prepare(self, bench: Bench, touched: Set[str]) -> None:
         self.inspect(bench)
@@ -181,17 +185,33 @@ class PathTree(Tree):
         self.version = read_version(self.original)
 
     def lookup(self, name: str) -> Optional[Blob]:
-        return read_blob(self.original / name)
+        try:
+            return read_blob(self.original / name)
+        except OSError as err:
+            raise GateError(UNUSABLE, f"cannot read {self.original / name}: {err.strerror}",
+                            "mend that or choose another tree") from err
 
     def inspect(self, bench: Bench) -> None:
         pass
 
     def prepare(self, bench: Bench, touched: Set[str]) -> None:
+        self._refuse_links(touched)
         with bench.progress.stage(f"{self.name}: mirror into the cache"):
             if not self.src.is_dir():
                 proc.need_space(bench.cache, SPACE_TREE, "a mirror of the tree")
             self.src.mkdir(parents=True, exist_ok=True)
             self._mirror(bench, touched)
+
+    def _refuse_links(self, touched: Set[str]) -> None:
+        """Raise GateError if a file in touched is reached by a symbolic link.
+
+        The mirror has the link as well, and a patch would be written through it.
+        """
+        for folder in sorted({str(up) for name in touched for up in Path(name).parents}):
+            if (self.original / folder).is_symlink():
+                raise GateError(UNUSABLE, f"the folder {folder} of {self.original} is a symbolic "
+                                "link, through which patches would get out of the mirror",
+                                "put the folder itself there")
 
     def _mirror(self, bench: Bench, touched: Set[str]) -> None:
         log = bench.out / f"{self.folder.name}-mirror.log"
@@ -203,9 +223,12 @@ class PathTree(Tree):
         since = stamp.stat().st_mtime if stamp.exists() else 0.0
         excludes = self.folder / "excludes"
         names = sorted(touched) + self._products(bench)
-        excludes.write_text("/.git\n" + "".join(f"/{_literal(name)}\n" for name in names))
-        bench.must(["rsync", "-a", "--delete", "--out-format=%i %n",
-                    f"--exclude-from={excludes}", f"{self.original}/", f"{self.src}/"], log,
+        excludes.write_bytes(b"".join(os.fsencode(f"/{each}") + b"\0" for each in
+                                      (".git", *map(_literal, names))))
+        # Without a window of -1, two times in the same second are the same.
+        bench.must(["rsync", "-a", "--delete", "--modify-window=-1", "--out-format=%i %n",
+                    "--from0", f"--exclude-from={excludes}",
+                    f"{self.original}/", f"{self.src}/"], log,
                    f"cannot mirror {self.original} into the cache",
                    "make it readable and try again", status=UNUSABLE)
         if stale or self._came_with_old_times(log, since):
@@ -261,14 +284,21 @@ def _literal(name: str) -> str:
     return re.sub(r"([\\*?\[])", r"\\\1", name) if re.search(r"[*?\[]", name) else name
 
 
+def path_of(spec: str) -> Optional[Path]:
+    """Return the folder that spec names, None if it names a series or nothing."""
+    if _SERIES.fullmatch(spec) or not spec or not Path(spec).is_dir():
+        return None
+    return Path(spec).resolve()
+
+
 def open_tree(spec: str, cache: Path) -> Tree:
     """Return the tree that the user calls spec: a series as "6.12", or a path.
 
     Raises GateError if it cannot be one.
     """
-    if _SERIES.match(spec):
+    if _SERIES.fullmatch(spec):
         check_series(spec)
         return PackageTree(spec, cache)
-    if not Path(spec).is_dir():
-        raise GateError(UNUSABLE, f"{spec} is no folder and no kernel series", _PATH_HINT)
+    if path_of(spec) is None:
+        raise GateError(UNUSABLE, f"{spec!r} is no folder and no kernel series", _PATH_HINT)
     return PathTree(spec, cache)
