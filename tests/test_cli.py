@@ -56,6 +56,13 @@ class Good(ProjectCase):
         self.assertEqual(list(home.iterdir()), [])
         self.assertEqual(set(contents(self.project)) | set(contents(self.tree)), before)
 
+    def test_tree_whose_name_is_not_utf8(self):
+        tree = self.temp / os.fsdecode(b"lin\xffux")
+        self.tree.rename(tree)
+        for words in (("run", "--only", "kunit"), ("state",)):
+            done = self.gate(*words, "--tree", str(tree), PYTHONIOENCODING="ascii")
+            self.assertEqual((done.returncode, done.stderr), (HOLDS, ""))
+
     def test_git_repository(self):
         (self.tree / "kernel" / "script.sh").write_text("#!/bin/sh\n")
         (self.tree / "kernel" / "script.sh").chmod(0o755)
@@ -99,6 +106,8 @@ class BadCall(ProjectCase):
     def test_trees(self):
         self.refused("is no kernel tree", "run", "--tree", str(self.temp))
         self.refused("is no folder", "run", "--tree", str(self.temp / "nowhere"))
+        self.refused("is no folder", "run", "--tree", "")	# not the current folder
+        self.refused("is no folder", "run", "--tree", "6.12\n")
         old = make_tree(self.temp / "old", version="5.10")
         self.refused("older than 6.1", "run", "--tree", str(old))
         self.refused("older than 6.1", "state", "--tree", "5.10")
@@ -121,11 +130,46 @@ class BadCall(ProjectCase):
         self.refused("cannot make --cache", "run", "--tree", str(self.tree))
         self.cache = self.temp / "with space"
         self.refused("space", "run", "--tree", str(self.tree))
+        self.cache = self.temp / "with'quote"
+        self.refused("has a ' in its path", "run", "--tree", str(self.tree))
         self.cache = self.tree / "cache"
         self.refused("lies in the tree", "run", "--tree", str(self.tree))
+        self.assertFalse(self.cache.exists())
         self.cache = self.temp / "cache"
+        self.refused("lies in the tree", "tree", "--tree", str(self.tree), "--git",
+                     str(self.tree / "repo"))
+        self.out = self.temp / "loop"
+        self.out.symlink_to("loop")
+        self.refused("cannot make --out", "run", "--tree", str(self.tree))
         self.out = self.temp / "file" / "out"
         self.refused("cannot make --out", "run", "--tree", str(self.tree))
+
+    def test_results_of_an_earlier_run_are_gone(self):
+        self.assertEqual(self.run_one().returncode, HOLDS)
+        self.refused("is no folder", "run", "--tree", "/nowhere")
+        self.assertFalse((self.out / "results.json").exists())
+
+    def test_tree_that_cannot_be_read(self):
+        (self.tree / "kernel/time/tick-sched_test.c").mkdir()
+        self.refused("tick-sched_test.c: Is a directory", "state", "--tree", str(self.tree))
+
+    def test_output_that_goes_nowhere(self):
+        env = self.env()
+        env.pop("PYTHONUNBUFFERED", None)
+        for words in (["state", "--tree", str(self.tree)], ["run", "--tree", str(self.tree)]):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run(self.argv(*words), env=env, text=True, stdout=full,
+                                      stderr=subprocess.PIPE, timeout=100, check=False)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (MACHINE, 1))
+            self.assertIn("No space left", done.stderr)
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = subprocess.run(self.argv(*words), env=env, text=True, stdout=writer,
+                                  stderr=subprocess.PIPE, timeout=100, check=False)
+            os.close(writer)
+            self.assertEqual((done.returncode, done.stderr),
+                             (MACHINE, "gate: cannot write to the standard output: Broken pipe; "
+                              "see where it leads to\n"))
 
     def test_incomplete_project(self):
         (self.project / "patches" / "reverse" / "hwlat.patch").unlink()

@@ -124,6 +124,8 @@ def _plot(args: argparse.Namespace, root: Path) -> int:
 
 def _run(args: argparse.Namespace, root: Path) -> int:
     bench = command.bench(args, root, Progress())
+    # However this run ends, no earlier one's results are to be taken for its own.
+    (bench.out / report.RESULTS_JSON).unlink(missing_ok=True)
     wish = _wish(args)
     if os.uname().machine != "x86_64":
         raise GateError(MACHINE, f"this is a {os.uname().machine} machine",

@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import re
 import sys
 import traceback
 from pathlib import Path
-from typing import Callable, Dict, List, NoReturn, Optional, Sequence, TypeVar
+from typing import Callable, Dict, List, Mapping, NoReturn, Optional, Sequence, TypeVar
 
 from . import proc
 from .bench import Bench, Progress
-from .errors import MACHINE, UNUSABLE, GateError, Interrupted
+from .errors import HOLDS, MACHINE, UNUSABLE, GateError, Interrupted
 from .tables import CACHE_NAME
-from .trees import PathTree, Tree, open_tree
+from .trees import Tree, open_tree, path_of, read_version
 
 _Item = TypeVar("_Item")
 
@@ -46,12 +47,17 @@ def common_options() -> Parser:
     return common
 
 
-def folder(path: Path, option: str) -> Path:
-    """Make the folder that an option names; return it as an absolute path."""
-    path = Path(os.path.abspath(path))
-    if re.search(r"[\s:,]", str(path)):
-        raise GateError(UNUSABLE, f"{option} {path} has a space, colon or comma in its path, "
-                        "which make and QEMU do not take", f"give another {option}")
+def _spelt(char: str) -> str:
+    names = {" ": "space", ":": "colon", ",": "comma"}
+    return names.get(char, char if char.isprintable() else ascii(char))
+
+
+def _make(path: Path, option: str) -> None:
+    """Make the folder that an option names."""
+    odd = re.search(r"[^\w/.+@=~-]", str(path))
+    if odd:
+        raise GateError(UNUSABLE, f"{option} {path} has a {_spelt(odd.group())} in its path, "
+                        "which make or QEMU does not take", f"give another {option}")
     try:
         path.mkdir(parents=True, exist_ok=True)
         usable = os.access(path, os.W_OK | os.X_OK)
@@ -60,14 +66,31 @@ def folder(path: Path, option: str) -> Path:
                         f"give another {option}") from err
     if not usable:
         raise GateError(UNUSABLE, f"cannot write to {option} {path}", f"give another {option}")
-    return path
+
+
+def keep_out(args: argparse.Namespace, places: Mapping[str, Path]) -> None:
+    """Raise GateError if a place, by option, lies in a tree that the user named."""
+    named = getattr(args, "tree", None) or []
+    for spec in [named] if isinstance(named, str) else named:
+        original = path_of(spec)
+        for option, where in places.items():
+            real = Path(os.path.realpath(where))
+            if original is not None and original in (real, *real.parents):
+                read_version(original)	# a folder that is no tree is told so
+                raise GateError(UNUSABLE, f"{option} {where} lies in the tree {spec}",
+                                f"give another {option}: the tree is not to be written to")
 
 
 def bench(args: argparse.Namespace, root: Path, progress: Progress) -> Bench:
     """Return the bench that the common options ask for; make its folders."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    cache = folder(Path(args.cache) if args.cache else base / CACHE_NAME, "--cache")
-    out = folder(Path(args.out) if args.out else cache / "out", "--out")
+    cache = Path(os.path.abspath(args.cache or base / CACHE_NAME))
+    out = Path(os.path.abspath(args.out or cache / "out"))
+    places = {"--cache": cache, "--out": out}
+    git = getattr(args, "git", None)
+    keep_out(args, {**places, **({"--git": Path(os.path.abspath(git))} if git else {})})
+    for option, place in places.items():
+        _make(place, option)
     return Bench(root, cache, out, getattr(args, "jobs", 1), proc.child_env(cache), progress)
 
 
@@ -79,16 +102,11 @@ def once(items: Sequence[_Item]) -> List[_Item]:
 def trees(specs: Sequence[str], at: Bench) -> List[Tree]:
     """Return the trees that the user named, each once.
 
-    Raises GateError if one cannot be used or would be written to.
+    Raises GateError if one cannot be used.
     """
     found: Dict[Path, Tree] = {}
     for spec in specs:
         tree = open_tree(spec, at.cache)
-        if isinstance(tree, PathTree):
-            for option, where in (("--cache", at.cache), ("--out", at.out)):
-                if tree.original in (where.resolve(), *where.resolve().parents):
-                    raise GateError(UNUSABLE, f"{option} {where} lies in the tree {spec}",
-                                    f"give another {option}: the tree is not to be written to")
         found[tree.folder] = tree
     return list(found.values())
 
@@ -106,9 +124,34 @@ def guarded(parser: Parser, argv: Optional[Sequence[str]], root: Path) -> int:
     A command is args.call(args, root), and returns an exit status.
     """
     proc.catch_signals()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A path need not be text, and a locale need not have all characters.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    status = _call(parser, argv, root)
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as err:
+        # Else the interpreter tries once more at its end, and has a status of its own for that.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if status != MACHINE:
+            status = _fail(_unwritten(err), parser.prog)
+    return status
+
+
+def _unwritten(err: OSError) -> GateError:
+    return GateError(MACHINE, f"cannot write to the standard output: {err.strerror}",
+                     "see where it leads to")
+
+
+def _call(parser: Parser, argv: Optional[Sequence[str]], root: Path) -> int:
     try:
         args = parser.parse_args(argv)
         return int(args.call(args, root))
+    except SystemExit as end:	# from the parser
+        return int(end.code or HOLDS)
+    except BrokenPipeError as err:
+        return _fail(_unwritten(err), parser.prog)
     except GateError as err:
         return _fail(err, parser.prog)
     except Interrupted:

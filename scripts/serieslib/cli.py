@@ -113,6 +113,7 @@ def _export(args: argparse.Namespace, root: Path) -> int:
     if not args.out:
         raise GateError(UNUSABLE, "export needs --out DIR", "name a new folder for the mails")
     out, args.out = Path(os.path.abspath(args.out)), None
+    command.keep_out(args, {"--out": out})
     bench = command.bench(args, root, Progress(sys.stderr))
     (tree,) = command.trees([args.tree], bench)
     target = Path(os.path.abspath(args.git)) if args.git else None
