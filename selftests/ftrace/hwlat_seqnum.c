@@ -12,7 +12,8 @@
  * seconds; without it, the same takes luck.
  *
  * Environment:
- *   HWLAT_SEQNUM_SECONDS=N   how long each case samples, 3 if not given
+ *   HWLAT_SEQNUM_SECONDS=N   how long each case samples, 3 if not given; up to
+ *                            ten times that where samples are rare
  *   HWLAT_SEQNUM_WATCH=0     no watchpoint
  */
 #define _GNU_SOURCE
@@ -26,6 +27,8 @@
 #include "trace_instance.h"
 
 #define DEFAULT_SECONDS		3
+#define ENOUGH_PER_CPU		64	/* samples, if they come in time */
+#define PATIENCE		10	/* times the seconds */
 #define WIDTH			"1009"	/* odd enough to be found in memory */
 #define WINDOW			"3011"
 #define LOWEST_THRESH		"1"	/* us */
@@ -305,7 +308,7 @@ FIXTURE_SETUP(hwlat)
 	ti = &h->saved->ti;
 	trace_instance_name(&h->saved->ti, "hwlat_seqnum");
 	ASSERT_EQ(0, trace_guard_start(&h->guard, undo, h->saved));
-	alarm(h->seconds + BOUND_SECONDS);
+	alarm(h->seconds * PATIENCE + BOUND_SECONDS);
 	ASSERT_EQ(0, mkdir(ti->dir, 0755));
 	if (!save_last_thresh(h->saved)) {
 		snprintf(h->skip, sizeof(h->skip), "hwlat: %s",
@@ -505,21 +508,31 @@ static void print_tally(struct hwlat *h)
 /* What to do to hwlat again and again while it samples. */
 typedef bool (*disturb_fn)(struct hwlat *h, int turn);
 
+/* A slow machine takes longer to give a race the same chance. */
+static bool is_enough(const struct hwlat *h, long long start)
+{
+	long long ms = now_ms() - start;
+
+	if (h->tally.samples < (unsigned int)get_nprocs() * ENOUGH_PER_CPU)
+		return ms >= h->seconds * 1000LL * PATIENCE;
+	return ms >= h->seconds * 1000LL;
+}
+
 static void expect_unique(struct __test_metadata *_metadata,
 			  struct hwlat *h, disturb_fn disturb)
 {
-	long long deadline;
+	long long start;
 	int turn = 0;
 
 	ASSERT_TRUE(start_sampling(h)) {
 		TH_LOG("start: %s", strerror(errno));
 	}
-	deadline = now_ms() + h->seconds * 1000LL;
+	start = now_ms();
 	do {
 		if (disturb)
 			ASSERT_TRUE(disturb(h, turn++));
 		ASSERT_TRUE(drain(h, POLL_MS));
-	} while (now_ms() < deadline);
+	} while (!is_enough(h, start));
 	ASSERT_TRUE(stop_sampling(h)) {
 		TH_LOG("stop: %s", strerror(errno));
 	}
