@@ -539,8 +539,8 @@ static void expect_unique(struct __test_metadata *_metadata,
 	print_tally(h);
 	if (!h->tally.samples)
 		SKIP(return, "no latency above " LOWEST_THRESH " us here");
-	EXPECT_EQ(0, h->tally.duplicates);
-	EXPECT_EQ(0, h->tally.gaps);
+	EXPECT_EQ(0ULL, h->tally.duplicates);
+	EXPECT_EQ(0ULL, h->tally.gaps);
 }
 
 TEST_F_TIMEOUT(hwlat, unique_under_load, HARNESS_SECONDS)
