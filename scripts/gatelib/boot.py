@@ -10,7 +10,7 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 from . import build, proc
 from .bench import Bench
 from .errors import MACHINE, UNUSABLE, GateError
-from .tables import CONSOLE_DEAD, KUNIT_BOOT_SECONDS, XAPIC_CPUS
+from .tables import CONSOLE_DEAD, KUNIT_BOOT_SECONDS, KUNIT_CMDLINE, XAPIC_CPUS
 from .trees import Tree
 
 _DEAD = re.compile("|".join(pattern.replace("^", "") for pattern in CONSOLE_DEAD))
@@ -116,7 +116,7 @@ def judge_end(done: proc.Done, watch: Watch, console: Path, seconds: float) -> N
 def kunit_x86_64(tree: Tree, smp: int, bench: Bench, console: Path) -> float:
     """Boot the KUnit kernel in QEMU with smp CPUs; return how many seconds it took."""
     machine = Machine(kernel=build.image(tree, "x86_64"), smp=smp, serials=[console],
-                      cmdline="console=ttyS0 panic=-1 kunit.enable=1 kunit_shutdown=reboot")
+                      cmdline=KUNIT_CMDLINE)
     return run_guest(machine, bench, console.with_suffix(".qemu.log"), KUNIT_BOOT_SECONDS)
 
 

@@ -230,6 +230,11 @@ CONSOLE_DEAD = (
     r"^Attempted to kill init",
 )
 
+# Runs the suites and ends the guest.  The kernels are configured not to run
+# them by themselves, which newer ones divide into two options.
+KUNIT_CMDLINE = ("console=ttyS0 panic=-1 kunit.enable=1 kunit.autorun=1 "
+                 "kunit_shutdown=reboot")
+
 # Bounds in seconds, for a loaded machine; no test asserts a time.
 KUNIT_BOOT_SECONDS = 300
 APT_SECONDS = 1800

@@ -392,7 +392,7 @@ static bool is_gate_name(const char *name)
 static bool read_symbols(struct stampede *s)
 {
 	FILE *f = fopen("/proc/kallsyms", "r");
-	unsigned long addr;
+	unsigned long addr, old_tick_handler = 0;
 	char line[512], name[256];
 
 	if (!f)
@@ -407,14 +407,18 @@ static bool read_symbols(struct stampede *s)
 			s->tick_do_timer_cpu = addr;
 		else if (!strcmp(name, "virt_spin_lock_key"))
 			s->virt_spin_lock_key = addr;
-		else if (!strcmp(name, "tick_nohz_handler") ||
-			 !strcmp(name, "tick_sched_timer"))	/* before 6.8 */
+		else if (!strcmp(name, "tick_sched_timer"))
+			old_tick_handler = addr;
+		else if (!strcmp(name, "tick_nohz_handler"))
 			s->tick_handler = addr;
 		else if (strstr(name, "queued_spin_lock_slowpath"))
 			s->queued = true;
 		else if (is_gate_name(name) && s->nr_gates < MAX_GATES)
 			s->gates[s->nr_gates++].addr = addr;
 	}
+	/* Before 6.8, where the other one is there as well, but no hrtimer's */
+	if (old_tick_handler)
+		s->tick_handler = old_tick_handler;
 	fclose(f);
 	return true;
 }
