@@ -111,7 +111,7 @@ def _series(choice: Choice, wish: Wish, temp: Path, bench: Bench, tally: Tally) 
     if "mails" in wish.groups:
         with tally.stage(f"{choice.name}: git am, b4 am, b4 shazam, b4 send"):
             _mails(Mails(choice, base, temp / "mails", temp), sender, bench, tally)
-        _range_diff(choice, git, base, bench, tally)
+        _range_diff(choice, git, base, bench)
     if "tools" in wish.groups:
         with tally.stage(f"{choice.name}: checkpatch, kernel-doc"):
             _tools(choice, made, temp / "mails", git, bench, tally)
@@ -127,7 +127,7 @@ def _mails(given: Mails, sender: str, bench: Bench, tally: Tally) -> None:
             run(given, reference, sender, bench, tally)
 
 
-def _range_diff(choice: Choice, git: Git, base: str, bench: Bench, tally: Tally) -> None:
+def _range_diff(choice: Choice, git: Git, base: str, bench: Bench) -> None:
     """Write what changed since each older version that is kept in patches/SET/vN."""
     folder = bench.root / "patches" / choice.set
     for old in sorted(folder.glob("v[0-9]*")):
@@ -136,7 +136,7 @@ def _range_diff(choice: Choice, git: Git, base: str, bench: Bench, tally: Tally)
             text = git.run("range-diff", "--no-color", f"{base}..{ref}", f"{base}..series")
             log = bench.out / f"{choice.tree.folder.name}-{choice.state}-{old.name}.range-diff"
             log.write_bytes(text)
-            tally.judge(f"{choice.name} {old.name}", f"range-diff, see {log}", [])
+            bench.progress.say(f"{choice.name}: what changed since {old.name} is in {log}")
 
 
 def _tools(choice: Choice, made: Dict[str, bytes], folder: Path, git: Git, bench: Bench,

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Dict, NamedTuple, Optional, Tuple
 
@@ -70,13 +73,23 @@ def export(tree: Tree, wish: Export, patches: Patches, bench: Bench, temp: Path)
     made = compose(choice, git, base, bench, wish.sender, wish.version)
     mails.save(made, wish.out)
     if wish.git is not None:
-        _keep(git, wish.git, bench)
+        _keep(git, choice, wish.git, bench)
     left = "".join(f"; left out: {path.name}" for path in choice.left_out)
     bench.progress.say(f"series: {len(made) - 1} patches and a cover letter in {wish.out}{left}")
 
 
-def _keep(git: Git, target: Path, bench: Bench) -> None:
-    """Make target a repository of its own with all files, base and series."""
-    with bench.progress.stage(f"make git repository {target}"):
-        git.run("sparse-checkout", "disable")
-        git.run("clone", "-q", "--no-hardlinks", "--dissociate", "-b", "series", ".", str(target))
+def _keep(git: Git, choice: Choice, target: Path, bench: Bench) -> None:
+    """Make target a repository of its own with all files, base and series.
+
+    The borrowed objects are copied as they are: git clone --dissociate would
+    pack them anew, which takes minutes.
+    """
+    with bench.progress.stage(f"make git repository {target}"), \
+            tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as temp:
+        made = Path(temp) / target.name
+        git.run("clone", "-q", "--no-hardlinks", "-b", "series", ".", str(made))
+        objects = made / ".git" / "objects"
+        shutil.copytree(choice.tree.folder / "series.git" / "objects", objects, dirs_exist_ok=True)
+        (objects / "info" / "alternates").unlink()
+        Git(made, git.env).run("remote", "remove", "origin")
+        os.rename(made, target)
