@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# make gate: the default run; make test: the packages needed, unit tests, then that; make check: unit tests only;
-# make docs: Documentation/ as HTML in Documentation/_build
+# make gate: the default run; make series: the patches; make check: unit tests of the scripts; make test: the
+# packages needed, then all three; make docs: Documentation/ as HTML in Documentation/_build
 
 PYTHON ?= python3
 GATE_ARGS ?=
@@ -8,7 +8,12 @@ GATE_ARGS ?=
 gate:
 	scripts/gate run $(GATE_ARGS)
 
-test: packages check gate
+# 6.12 in full, as the gate builds it anyway; 6.1 without builds, for its own context lines.
+series:
+	scripts/series check --tree 6.12
+	scripts/series check --tree 6.1 --only mails --only tools
+
+test: packages check series gate
 
 packages:
 	scripts/gate packages
@@ -19,5 +24,5 @@ check:
 docs:
 	sphinx-build -W -q Documentation Documentation/_build
 
-.PHONY: gate test packages check docs
+.PHONY: gate series test packages check docs
 .NOTPARALLEL:
