@@ -307,6 +307,12 @@ class Builds(CheckCase):
         self.assertIn("fixed broken base: build", output)
         self.assertNotIn("as-is base: build", output)
 
+    def test_patch_of_selftests_only_makes_no_new_kernel(self):
+        output = self.check_builds(0)
+        (name,) = [each for each in self.set() if each.startswith("0006-")]
+        self.assertIn(f"{name}: build selftests", output)
+        self.assertNotIn(f"{name}: build as", output)
+
 
 class Tests(CheckCase):
     def test_tests_need_no_fix(self):

@@ -133,8 +133,9 @@ class Walk:
 
     def _build(self, choice: Choice, name: str, files: Files, absent: Set[str], flavour: str,
                tally: Tally) -> _Built:
-        """Build one state, unless another series has been through it."""
-        key = (_key(files), flavour)
+        """Build one state, unless the same kernel was seen: selftests are no part of it."""
+        key = (_key({path: blob for path, blob in files.items()
+                     if not path.startswith(f"{SELFTESTS_DIR}/")}), flavour)
         if key not in self._seen:
             with tally.stage(f"{choice.name} {name}: build as {flavour}"):
                 self._seen[key] = self._really_build(choice, name, files, absent, flavour)
