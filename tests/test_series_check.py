@@ -328,8 +328,8 @@ class Tests(CheckCase):
         self.assertIn("tests apply without the fixes: mainline/0005-", output)
 
     def test_checkpatch_and_accepted(self):
-        write(self.tree, {"scripts/checkpatch.pl": "#!/bin/sh\ncase $6 in *0002*)\n"
-                          "echo 'x:3: WARNING:MADE_UP: this is no good'; exit 1;; *0003*)\n"
+        write(self.tree, {"scripts/checkpatch.pl": "#!/bin/sh\nfor mail; do :; done\n"
+                          "case $mail in *0002*)\necho 'x:3: WARNING:MADE_UP: this is no good'; exit 1;; *0003*)\n"
                           "echo \"x:4: WARNING:UNKNOWN_COMMIT_ID: Unknown commit id "
                           "'a1ff03cd6fb9'\"; exit 1;;\nesac\n",
                           "scripts/kernel-doc": "#!/bin/sh\n! grep -q 'int tick_due' $2 || "
@@ -343,6 +343,15 @@ class Tests(CheckCase):
         self.assertTrue(all(SPLIT in line for line in lines), lines)
         self.assertIn("kernel-doc says of kernel/time/tick-sched.c", lines[1])
         self.assertIn(f"accepted linux broken {USE}"[9:], output.replace(str(self.tree), "linux"))
+
+    def test_checkpatch_that_lacks_its_words(self):
+        write(self.tree, {"scripts/checkpatch.pl": "#!/bin/sh\necho 'No codespell typos will be "
+                          "found - file x: No such file or directory' >&2\n",
+                          "scripts/kernel-doc": "#!/bin/sh\n"})
+        for name in ("checkpatch.pl", "kernel-doc"):
+            (self.tree / "scripts" / name).chmod(0o755)
+        output = self.check(1, "--tree", str(self.tree), "--only", "tools")
+        self.assertIn("cannot look at all: No codespell typos", output)
 
 
 @unittest.skipUnless(shutil.which("b4"), "b4 is not installed")

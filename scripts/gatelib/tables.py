@@ -290,6 +290,7 @@ PACKAGES = (
     Package("gnuplot-nox", "gnuplot", ("plot",)),
     Package("b4", "b4", ("series",)),
     Package("sparse", "sparse", ("series",)),
+    Package("codespell", "codespell", ("series",)),
     Package("perl", "perl", ("series",)),
     Package("python3-sphinx", "sphinx-build", ("docs",)),
 )

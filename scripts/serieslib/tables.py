@@ -61,6 +61,10 @@ TAG_ORDER = (
 TAGS_CC = ("Suggested-by", "Reported-by", "Cc")
 
 
+# Where codespell's package puts its words; checkpatch looks elsewhere.
+SPELLING = "/usr/lib/python3/dist-packages/codespell_lib/data/dictionary.txt"
+
+
 class Accepted(NamedTuple):
     """What checkpatch may say, and why.  proof names a check that has to confirm it."""
     type: str		# as checkpatch calls it

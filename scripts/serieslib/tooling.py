@@ -19,7 +19,7 @@ from .address import SCRIPT
 from .git import Git
 from .patchfile import read
 from .refresh import write_blob_in
-from .tables import ACCEPTED, Accepted
+from .tables import ACCEPTED, SPELLING, Accepted
 from .tally import Finding, Tally
 
 CHECKPATCH = "scripts/checkpatch.pl"
@@ -50,13 +50,16 @@ def checkpatch(tree: Tree, mail: Path, git: Git, label: str, bench: Bench, tally
     if not script.is_file():
         raise GateError(UNUSABLE, f"{tree.name} has no {CHECKPATCH}", "choose a complete tree")
     done = proc.capture([str(script), "--strict", "--terse", "--show-types", "--no-summary",
-                         "--codespell", str(mail)], env=git.env, cwd=git.folder)
+                         "--codespell", *_spelling(), str(mail)], env=git.env, cwd=git.folder)
     output = (done.stdout + done.stderr).decode("utf-8", "replace")
     said = parse(output)
     findings = []
     if done.returncode != 0 and not said:
         findings.append(Finding(f"checkpatch.pl failed: {output.strip()[-200:]}",
                                 "look for the reason"))
+    # It goes on without the files that it takes words and names from.
+    findings += [Finding(f"checkpatch.pl cannot look at all: {line}", "install what is missing")
+                 for line in output.splitlines() if re.match(r"No .* will be found", line)]
     for each in said:
         row = _accepted(each)
         uncovered = _uncovered(tree, mail, bench) if row and row.proof else []
@@ -70,6 +73,11 @@ def checkpatch(tree: Tree, mail: Path, git: Git, label: str, bench: Bench, tally
             findings.append(Finding(f"{where}{each.type} {each.what}", "mend the patch, or name "
                                     "the reason in the table ACCEPTED"))
     tally.judge(label, "checkpatch --strict", findings)
+
+
+def _spelling() -> List[str]:
+    """Return the options for codespell's words, none where another system has them elsewhere."""
+    return [f"--codespellfile={SPELLING}"] if Path(SPELLING).is_file() else []
 
 
 def _accepted(said: Said) -> "Accepted | None":

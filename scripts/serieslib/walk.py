@@ -75,8 +75,9 @@ class Walk:
                 if number:
                     self._judge(f"{choice.name} {name}", flavour, before[flavour], built, tally)
                 elif built.error:
-                    raise GateError(MACHINE, f"{choice.name} {flavour}: the base does not build without "
-                                    f"the series: {built.error}", "mend the tree or the machine")
+                    raise GateError(MACHINE, f"{choice.name} {flavour}: the base does not build "
+                                    f"without the series: {built.error}",
+                                    "mend the tree or the machine")
                 before[flavour] = built
             if number and "x86_64" in before:
                 self._selftests(choice, choice.patches[number - 1], files, before["x86_64"], tally)
