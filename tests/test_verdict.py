@@ -18,7 +18,7 @@ MAINLINE = {"hwlat": UPSTREAM, "tick": UPSTREAM}
 def one(where, **wanted):
     """Return the first row of the table that is a witness with, or without, a reason to skip."""
     for row in CASES:
-        if row.fix and not row.luck and (where in row.may_skip) == wanted["skips"]:
+        if row.fix and (where in row.may_skip) == wanted["skips"]:
             return row
     raise LookupError(where)
 
@@ -30,7 +30,7 @@ def outcome(row, status, flavour, present):
 class Witness(unittest.TestCase):
     def test_must_fail_without_the_fix(self):
         for row in CASES:
-            if row.fix and not row.luck:
+            if row.fix:
                 self.assertEqual(outcome(row, "FAIL", "x86_64", BROKEN), verdict.PASSED)
                 judged = verdict.judge_case(Result(row.suite, row.case, "PASS"), "x86_64", BROKEN)
                 self.assertEqual(judged.outcome, verdict.FAILED)
@@ -60,20 +60,6 @@ class Witness(unittest.TestCase):
         self.assertEqual(outcome(row, "SKIP", "x86_64", MAINLINE), verdict.SKIPPED)
         for present in (BROKEN, FIXED):
             self.assertEqual(outcome(row, "SKIP", "x86_64", present), verdict.FAILED)
-
-    def test_luck_is_no_witness(self):
-        rows = [row for row in CASES if row.luck]
-        self.assertTrue(rows)
-        for row in rows:
-            for status in ("PASS", "FAIL"):
-                self.assertEqual(outcome(row, status, "x86_64", BROKEN), verdict.PASSED)
-            self.assertEqual(outcome(row, "PASS", "x86_64", FIXED), verdict.PASSED)
-            for status, present in (("FAIL", FIXED), ("SKIP", BROKEN), ("ERROR", BROKEN)):
-                self.assertEqual(outcome(row, status, "x86_64", present), verdict.FAILED)
-        judged = verdict.judge([Result(row.suite, row.case, "FAIL") for row in rows], "x86_64",
-                               BROKEN, ())
-        lines = verdict.toothless({"x86_64": judged}, BROKEN, {row.suite for row in rows})
-        self.assertTrue(any("hwlat" in line for line in lines))
 
     def test_crash_is_no_proof(self):
         for status in ("ERROR", "TIMEOUT", "", "None"):

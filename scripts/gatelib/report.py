@@ -126,9 +126,6 @@ def _row(cell: Cell, suite: str) -> Tuple[str, ...]:
     if red:
         known = "known: fix absent, " if cell.state == "as-is" else ""
         notes.append(f"{known}red as it must be: {red}")
-    by_luck = sum(1 for each in mine if each.must == "either" and each.result.status == "FAIL")
-    if by_luck:
-        notes.append(f"red where it takes luck: {by_luck}")
     if wrong:
         notes.append(f"not as it must be: {wrong}")
     return (str(passes), str(len(mine) - passes - skips), str(skips),

@@ -17,7 +17,7 @@ _ROWS: Dict[Tuple[str, str], Case] = {(row.suite, row.case): row for row in CASE
 class Judged(NamedTuple):
     """One result and what became of it."""
     result: Result
-    must: str		# "pass", "fail" or "either"
+    must: str		# "pass" or "fail"
     outcome: str	# PASSED: as it must; FAILED; SKIPPED: where it may be
     why: str		# of FAILED, for the user
 
@@ -42,15 +42,14 @@ def judge_case(result: Result, flavour: str, present: Mapping[str, str]) -> Judg
     row = row_of(result)
     fix = row.fix if row else None
     red = fix is not None and present[fix] == ABSENT
-    luck = red and row is not None and row.luck
-    must = "either" if luck else "fail" if red else "pass"
+    must = "fail" if red else "pass"
     if result.status == SKIP:
         if _may_skip(row, flavour, present):
             return Judged(result, must, SKIPPED, "")
         reason = f" ({result.reason})" if result.reason else ""
         return Judged(result, must, FAILED, f"was skipped{reason} where it has to run")
     if result.status == PASS:
-        if red and not luck:
+        if red:
             return Judged(result, must, FAILED,
                           f"passes although fix {fix} is absent: the test has lost its teeth")
         return Judged(result, must, PASSED, "")
@@ -86,7 +85,7 @@ def toothless(flavours: Mapping[str, Sequence[Judged]], present: Mapping[str, st
     wanted = set(suites)
     lines = []
     for fix in FIXES:
-        rows = [row for row in CASES if row.fix == fix.id and row.suite in wanted and not row.luck]
+        rows = [row for row in CASES if row.fix == fix.id and row.suite in wanted]
         if present[fix.id] == UPSTREAM and all("upstream" in row.may_skip for row in rows):
             continue
         ran = any(row_of(each.result) in rows and each.result.status in (PASS, FAIL)

@@ -11,6 +11,11 @@
  * otherwise. If it is one atomic step nothing can come of it. No hook in the
  * kernel is needed, and the kernel takes the watchpoints away at exit.
  *
+ * An emulator that runs one CPU after the other goes to the next one when an
+ * interrupt comes, and hardly ever else. So each CPU gets plenty of them from
+ * a timer. Where CPUs run at the same time, it changes nothing: a CPU takes
+ * its number with interrupts disabled.
+ *
  * The counter has no symbol of its own. It is found in /proc/kcore, within
  * hwlat_data, by its neighbours sample_window and sample_width.
  *
@@ -23,6 +28,7 @@
 #include <linux/elf.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +37,7 @@
 #include <unistd.h>
 
 #define EXIT_SKIP	4	/* KSFT_SKIP */
+#define TIMER_NS	100000
 #define WORDS		64	/* hwlat_data is never larger, even with lockdep */
 
 typedef unsigned long long u64;
@@ -129,19 +136,29 @@ static unsigned long find_counter(void)
 	return 0;
 }
 
-static int watch_cpu(int cpu, unsigned long addr)
+static bool open_event(int cpu, struct perf_event_attr *attr)
 {
-	struct perf_event_attr attr = {
+	attr->size = sizeof(*attr);
+	return syscall(SYS_perf_event_open, attr, -1, cpu, -1,
+		       PERF_FLAG_FD_CLOEXEC) >= 0;
+}
+
+static bool watch_cpu(int cpu, unsigned long addr)
+{
+	struct perf_event_attr watchpoint = {
 		.type = PERF_TYPE_BREAKPOINT,
-		.size = sizeof(attr),
 		.bp_type = HW_BREAKPOINT_RW,
 		.bp_addr = addr,
 		.bp_len = sizeof(long),
 		.pinned = 1,
 	};
+	struct perf_event_attr timer = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = TIMER_NS,
+	};
 
-	return syscall(SYS_perf_event_open, &attr, -1, cpu, -1,
-		       PERF_FLAG_FD_CLOEXEC);
+	return open_event(cpu, &watchpoint) && open_event(cpu, &timer);
 }
 
 /* CPUs that are offline have none, so just try them all. */
@@ -151,7 +168,7 @@ static int watch_all(unsigned long addr)
 	int cpu, watching = 0;
 
 	for (cpu = 0; cpu < cpus; cpu++)
-		if (watch_cpu(cpu, addr) >= 0)
+		if (watch_cpu(cpu, addr))
 			watching++;
 	return watching;
 }
