@@ -163,9 +163,6 @@ class Case(NamedTuple):
     case: str
     fix: Optional[str]
     may_skip: Tuple[str, ...] = ()
-    # Without the fix it takes luck to see the bug in this case, so it may pass
-    # there as well.  It is no witness then, and a fix needs others.
-    luck: bool = False
 
 
 # Every case that is not in this table has to pass in every kernel.
@@ -187,10 +184,9 @@ CASES = (
     Case("jiffies-stampede", "jiffies_catch_up", None),
     Case("jiffies-stampede", "stall_is_taken_over", None),
     Case("hwlat_seqnum", "unique_under_load", "hwlat"),
-    Case("hwlat_seqnum", "unique_while_times_change", "hwlat", luck=True),
-    Case("hwlat_seqnum", "unique_while_cpumask_changes", "hwlat", luck=True),
-    # A CPU that goes offline takes its watchpoint with it.
-    Case("hwlat_seqnum", "unique_over_hotplug", "hwlat", luck=True),
+    Case("hwlat_seqnum", "unique_while_times_change", "hwlat"),
+    Case("hwlat_seqnum", "unique_while_cpumask_changes", "hwlat"),
+    Case("hwlat_seqnum", "unique_over_hotplug", "hwlat"),
     Case("hwlat_seqnum", "restart_begins_at_one", None),
     Case("ftracetest", "hwlat_percpu", "hwlat"),
 )
