@@ -38,6 +38,13 @@
 /* Where the clock ends a sample that does not come to an end on its own */
 #define TEST_MAX_READS		(10 * TEST_FULL_READS)
 #define TEST_NR_JUMPS		3
+/* Of each CPU when all take them at once, and with a watchpoint that makes them meet */
+#define TEST_SAMPLES		20000
+#define TEST_SAMPLES_WATCHED	500
+/* Turns that a CPU waits for another one to come */
+#define TEST_PATIENCE		1000
+/* One more chance each for a race that a busy host keeps from happening */
+#define TEST_ROUNDS		10
 
 /* At the clock read number @read, counted from 1, time moves @ns further than usual */
 struct hwlat_test_jump {
@@ -471,6 +478,39 @@ static void seqnum_unique_if_interrupted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hwlat_test.last.seqnum, 1);
 	KUNIT_EXPECT_EQ(test, hwlat_test.before.seqnum, hwlat_test.reported == 2 ? 2 : 0);
 }
+
+/* Whoever comes to the count waits for a moment, until the next CPU has come as well */
+static void hwlat_test_count_shared(struct perf_event *event, struct perf_sample_data *data,
+				    struct pt_regs *regs)
+{
+	int hits = atomic_inc_return(&hwlat_test_hits);
+	int i;
+
+	for (i = 0; i < TEST_PATIENCE && atomic_read(&hwlat_test_hits) == hits; i++)
+		cpu_relax();
+}
+
+/* Without watchpoints it takes more luck */
+static struct perf_event * __percpu *hwlat_test_watch_count(void)
+{
+	struct perf_event * __percpu *watch;
+	struct perf_event_attr attr;
+
+	if (!IS_ENABLED(CONFIG_X86_64))
+		return NULL;
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = (unsigned long)&hwlat_data.count;
+	attr.bp_len = HW_BREAKPOINT_LEN_8;
+	attr.bp_type = HW_BREAKPOINT_RW;
+	watch = register_wide_hw_breakpoint(&attr, hwlat_test_count_shared, NULL);
+	return IS_ERR((void __force *)watch) ? NULL : watch;
+}
+
+static void hwlat_test_unwatch_count(struct perf_event * __percpu *watch)
+{
+	if (watch)
+		unregister_wide_hw_breakpoint(watch);
+}
 #else
 static void sample_width_loaded_once(struct kunit *test)
 {
@@ -481,57 +521,73 @@ static void seqnum_unique_if_interrupted(struct kunit *test)
 {
 	kunit_skip(test, "no hardware watchpoints for a 64-bit variable here");
 }
+
+static struct perf_event * __percpu *hwlat_test_watch_count(void)
+{
+	return NULL;
+}
+
+static void hwlat_test_unwatch_count(struct perf_event * __percpu *watch)
+{
+}
 #endif
 
-#define TEST_SAMPLES_PER_CPU	20000
-/* One more chance each for a race that a busy host keeps from happening */
-#define TEST_ROUNDS		10
-
-static int hwlat_test_hammer(void *unused)
+static int hwlat_test_hammer(void *samples)
 {
 	/* Every read is over the threshold, so every sample is one turn */
 	struct hwlat_test_clock clock = { .step = 2 * TEST_THRESH_US * NSEC_PER_USEC };
-	int i;
+	unsigned int i;
 
 	__this_cpu_write(hwlat_test_clock, &clock);
-	for (i = 0; i < TEST_SAMPLES_PER_CPU; i++) {
+	for (i = 0; i < *(unsigned int *)samples; i++) {
 		clock.reads = 0;
 		get_sample();
 	}
 	return 0;
 }
 
-static void seqnum_unique_across_cpus(struct kunit *test)
+/* All CPUs take @samples each at the same time; returns whether each number was there once */
+static bool hwlat_test_race(unsigned int samples)
 {
-	unsigned long nr, nr_seen;
-	int round;
+	unsigned long nr_seen;
 
 	/* Nobody comes or goes between the count and the run */
 	cpus_read_lock();
-	nr = (unsigned long)num_online_cpus() * TEST_SAMPLES_PER_CPU;
-	nr_seen = nr;
-	hwlat_test.seen = kvcalloc(BITS_TO_LONGS(nr), sizeof(long), GFP_KERNEL);
-	hwlat_test.nr_seen = nr;
-	hwlat_data.thread_mode = MODE_PER_CPU;
-	hwlat_data.sample_width = 0;
-	for (round = 0; round < TEST_ROUNDS && nr_seen == nr; round++) {
-		if (num_online_cpus() < 2 || !hwlat_test.seen)
-			break;
-		bitmap_zero(hwlat_test.seen, nr);
-		hwlat_test_reset_count();
-		stop_machine_cpuslocked(hwlat_test_hammer, NULL, cpu_online_mask);
-		nr_seen = bitmap_weight(hwlat_test.seen, nr);
-	}
+	hwlat_test.nr_seen = (unsigned long)num_online_cpus() * samples;
+	bitmap_zero(hwlat_test.seen, hwlat_test.nr_seen);
+	hwlat_test_reset_count();
+	stop_machine_cpuslocked(hwlat_test_hammer, &samples, cpu_online_mask);
+	nr_seen = bitmap_weight(hwlat_test.seen, hwlat_test.nr_seen);
 	cpus_read_unlock();
 
-	KUNIT_ASSERT_NOT_NULL(test, hwlat_test.seen);
-	if (!round)
+	/* As many numbers as samples and none twice: each one from 1 on */
+	return nr_seen == hwlat_test.nr_seen;
+}
+
+static void seqnum_unique_across_cpus(struct kunit *test)
+{
+	unsigned long most = (unsigned long)num_possible_cpus() * TEST_SAMPLES;
+	struct perf_event * __percpu *watch;
+	bool unique;
+	int round;
+
+	if (num_online_cpus() < 2)
 		kunit_skip(test, "needs two CPUs");
+
+	hwlat_test.seen = kvcalloc(BITS_TO_LONGS(most), sizeof(long), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, hwlat_test.seen);
+	hwlat_data.thread_mode = MODE_PER_CPU;
+	hwlat_data.sample_width = 0;
+
+	watch = hwlat_test_watch_count();
+	unique = hwlat_test_race(TEST_SAMPLES_WATCHED);
+	hwlat_test_unwatch_count(watch);
+	for (round = 0; round < TEST_ROUNDS && unique; round++)
+		unique = hwlat_test_race(TEST_SAMPLES);
 
 	KUNIT_EXPECT_EQ(test, atomic_read(&hwlat_test.duplicates), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&hwlat_test.out_of_range), 0);
-	/* As many numbers as samples and none twice: each one from 1 to nr */
-	KUNIT_EXPECT_EQ(test, nr_seen, nr);
+	KUNIT_EXPECT_TRUE(test, unique);
 }
 
 static int hwlat_test_init(struct kunit *test)
