@@ -7,6 +7,7 @@ import atexit
 import functools
 import mailbox
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +16,7 @@ from email.message import Message
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
+from gatelib.tables import PATCH_SETS
 from serieslib.git import Git, isolated
 from serieslib.tables import FORMAT
 
@@ -161,9 +163,19 @@ def store_set(project: Path, name: str, git: Git) -> None:
     folder = project / "patches" / name
     shutil.rmtree(folder, ignore_errors=True)
     git.run("format-patch", "-q", *FORMAT, "--cover-letter", "-o", str(folder), "base..HEAD")
+    know_sets(project, name)
     letter = folder / "0000-cover-letter.patch"
     letter.write_text(letter.read_text().replace("*** SUBJECT HERE ***", "Two made-up fixes")
                       .replace("*** BLURB HERE ***", "Why and what for.\n\nIn two paragraphs."))
+
+
+def know_sets(project: Path, *more: str) -> None:
+    """Have the project's table of sets name those that it has, and some more."""
+    path = project / "scripts/gatelib/tables.py"
+    names = tuple(name for name in PATCH_SETS
+                  if name in more or (project / "patches" / name).is_dir())
+    path.write_text(re.sub(r"^PATCH_SETS = .*$", f"PATCH_SETS = {names!r}",
+                           path.read_text("utf-8"), flags=re.M), "utf-8")
 
 
 @functools.lru_cache(maxsize=None)

@@ -3,6 +3,7 @@
 
 import email.header
 import email.utils
+import os
 import re
 import subprocess
 import unittest
@@ -15,8 +16,8 @@ from serieslib.patchfile import read
 
 from .project import contents, write
 from .series_project import (AUTHOR, COMMITS, HWLAT, HWLAT_FIXED, HWLAT_TEST, STAMPEDE, TICK,
-                             TICK_FIXED, TICK_GATE, TICK_SPLIT, SeriesCase, commit, make_kernel,
-                             make_series, store_set)
+                             TICK_FIXED, TICK_GATE, TICK_SPLIT, SeriesCase, commit, know_sets,
+                             make_kernel, make_series, store_set)
 
 ROOT = Path(__file__).resolve().parent.parent
 # Longer than any line that git leaves in one piece.
@@ -86,6 +87,7 @@ class Import(SeriesCase):
         self.assertEqual(self.set(), before)
 
     def test_new_set_gets_a_cover_letter_to_fill_in(self):
+        know_sets(self.project, "6.1")
         self.ok("import", "--set", "6.1", "--git", str(self.git.folder))
         self.assertIn(b"*** BLURB HERE ***", self.set("6.1")["0000-cover-letter.patch"])
 
@@ -104,6 +106,13 @@ class Import(SeriesCase):
                 (["--git", str(self.git.folder), "--base", "HEAD"], "no patch on the branch")):
             self.assertIn(what, self.fails(2, "import", "--set", "mainline", *words))
         self.assertIn("invalid choice", self.fails(2, "import", "--set", "6.9", "--git", "."))
+
+    def test_empty_commit(self):
+        before = contents(self.project / "patches")
+        self.git.run("commit", "-q", "--allow-empty", "-m", "tracing: Do nothing")
+        self.assertIn("has no diff", self.fails(2, "import", "--set", "mainline", "--git",
+                                                str(self.git.folder)))
+        self.assertEqual(contents(self.project / "patches"), before)
 
     def test_merge_and_wrong_base(self):
         self.git.run("checkout", "-q", "-b", "side", "base")
@@ -175,7 +184,8 @@ class Refresh(SeriesCase):
     def test_real_sets_are_up_to_date(self):
         (self.cache / "tmp").mkdir(parents=True)
         for name in sets.names(ROOT):
-            fresh = refresh.refreshed(ROOT, name, proc.child_env(self.cache), self.cache / "tmp")
+            fresh = refresh.refreshed(ROOT, name, proc.child_env(self.cache),
+                                      self.cache / "tmp").files
             for each, data in sets.load(ROOT, name).items():
                 self.assertEqual(fresh[each], data, f"{name}/{each}: type scripts/series refresh")
 
@@ -321,12 +331,28 @@ class Export(SeriesCase):
         self.assertIn("has mails in it", line)
         self.assertEqual(contents(self.out), before)
         for words, what in ((["--sender", "nobody"], "Name <mail>"),
+                            (["--sender", ""], "Name <mail>"),
+                            (["--sender", "A <a@b.c>, D <d@e.f>"], "Name <mail>"),
+                            (["--sender", "A <a@b.c> trailing"], "Name <mail>"),
+                            (["--sender", "... <a@b.c>"], "Name <mail>"),
+                            (["--sender", "A <j@ex\xe4mple.org>"], "Name <mail>"),
+                            (["--sender", os.fsdecode(b"J\xff <a@b.c>")], "Name <mail>"),
+                            (["--git", str(self.temp / "new")], "are both"),
                             (["--sender", "No\nBody <a@b.c>"], "Name <mail>"),
                             (["-v", "0"], "at least 1"), (["--git", str(self.tree)], "--git")):
             self.assertIn(what, self.fails(2, "export", "--tree", str(self.tree), "--out",
                                            str(self.temp / "new"), *words))
         self.assertIn("--out", self.fails(2, "export", "--tree", str(self.tree)))
         self.assertFalse((self.temp / "new").exists())
+        (self.temp / "file").write_text("")
+        for out in ("file", "file/below"):
+            self.assertIn("no folder", self.fails(2, "export", "--tree", str(self.tree), "--out",
+                                                  str(self.temp / out)))
+        (self.temp / "box").mkdir()
+        (self.temp / "box/git-am.mbox").write_text("kept")
+        self.assertIn("has mails", self.fails(2, "export", "--tree", str(self.tree), "--out",
+                                              str(self.temp / "box")))
+        self.assertEqual((self.temp / "box/git-am.mbox").read_text(), "kept")
 
     def test_missing_cover_letter_and_script(self):
         words = ("export", "--tree", str(self.tree), "--out", str(self.out))

@@ -11,8 +11,8 @@ from pathlib import Path
 from serieslib import compiled, lint, tooling, walk
 
 from .project import FAKES, write
-from .series_project import (COMMITS, HWLAT, HWLAT_BROKEN, HWLAT_FIXED, TICK, TICK_FIXED,
-                             TICK_SPLIT, SeriesCase, make_kernel, make_series, store_set)
+from .series_project import (COMMITS, HWLAT, HWLAT_BROKEN, HWLAT_FIXED, STAMPEDE, TICK, TICK_FIXED,
+                             TICK_SPLIT, SeriesCase, know_sets, make_kernel, make_series, store_set)
 
 FIX = "0001-tracing-Fix-the-width.patch"
 SPLIT = "0002-tick-sched-Split-the-update.patch"
@@ -109,6 +109,12 @@ class Files(CheckCase):
     def test_sign_off_of_somebody_else(self):
         self.spoil(SPLIT, "Signed-off-by: Pat Author <pat@", "Signed-off-by: Pat Other <other@")
         self.only(self.check(1), SPLIT, "tags")
+        self.spoil(SPLIT, "Signed-off-by: Pat Other <other@", "Signed-off-by: Pat Other <pat@")
+        self.only(self.check(1), SPLIT, "tags")
+
+    def test_tags_that_are_none(self):
+        self.spoil(FIX, "Suggested-by: ", "Fixes: 1234 bad\n\nSuggested-by: ")
+        self.assertIn("Fixes: 1234 bad stands above", self.only(self.check(1), FIX, "tags"))
 
     def test_wrong_prefix(self):
         self.store(changed(1, subject="sched: Split the update"))
@@ -174,6 +180,81 @@ class Files(CheckCase):
                                                   "up to date"))
         path.unlink()
         self.only(self.check(1), "0000-cover-letter.patch", "cover letter")
+
+    def test_what_git_would_not_write(self):
+        for name, before, after, said in (
+                # git takes all from such a line on for a diff.
+                (FIX, "Suggested-by: ", "diff -u says so.\n\nSuggested-by: ", "another message"),
+                (FIX, "Suggested-by: ", "Index: of it\n\nSuggested-by: ", "another message"),
+                (USE, " 1 file changed", " 7 files changed", "another diffstat"),
+                (USE, "---\n kernel", "---\na note\n kernel", "another diffstat"),
+                (USE, "Subject: ", "Content-Type: text/plain; charset=ISO-8859-1\nSubject: ",
+                 "another header"),
+                (USE, "Date: ", "Dated: ", "another header")):
+            good = (self.project / "patches/mainline" / name).read_text()
+            self.spoil(name, before, after)
+            self.assertIn(said, self.complaint(self.check(1), name, "up to date"))
+            (self.project / "patches/mainline" / name).write_text(good)
+        with (self.project / "patches/mainline" / USE).open("a") as file:
+            file.write("_____\nA list's footer\n")
+        self.assertIn("another end", self.complaint(self.check(1), USE, "up to date"))
+
+    def test_white_space_that_git_complains_of(self):
+        for text, said in ((STAMPEDE + "\n", "new blank line at EOF"),
+                           (STAMPEDE.replace("\treturn", " \treturn"), "space before tab")):
+            write(self.project, {"selftests/timers/stampede.c": text})
+            self.ok("refresh")
+            self.assertIn(said, self.only(self.check(1), "0006-", "up to date"))
+
+    def test_patch_under_another_name(self):
+        folder = self.project / "patches/mainline"
+        (folder / USE).rename(folder / "0003-another.patch")
+        self.assertIn(USE, self.complaint(self.check(1), "0003-another.patch", "up to date"))
+
+    def test_cover_letter_that_cannot_be_sent(self):
+        path = self.project / "patches/mainline/0000-cover-letter.patch"
+        good = path.read_bytes()
+        for before, after, said in (
+                (b"Why and what for.\n\nIn two paragraphs.", b"", "it says nothing"),
+                (b"Why and", b"Wh\xfd and", "no UTF-8"), (b"Why and", b"TODO and", "still says"),
+                (b"Why and", b"Why=20\nand", "quoted-printable"),
+                (b"Why and", b"From here and", "begins a mail"),
+                (b"Two made-up fixes", b"Two fixes " * 9, "the subject has more than"),
+                (b"Why and", b"Why \nand", "ends in a space")):
+            self.assertIn(before, good)
+            path.write_bytes(good.replace(before, after, 1))
+            self.assertIn(said, self.complaint(self.check(1), path.name, "cover letter"))
+
+    def test_text_of_the_cover_letter_is_not_lost(self):
+        path = self.project / "patches/mainline/0000-cover-letter.patch"
+        good = path.read_text()
+        changes = "Changes since v1 (3):\n  one, two, three\n\nAnd (1):\n  more\n\n"
+        for where in ("Why and", "Pat Author (6):"):
+            text = good.replace(where, changes + where, 1)
+            path.write_text(text)
+            self.check(0)
+            self.assertIn("0 files", self.ok("refresh"))
+            self.assertEqual(path.read_text(), text)
+        path.write_text(good + "\nChanges since v1: none.\n")
+        self.assertIn("below its lists", self.only(self.check(1), "mainline", "applies in order"))
+        self.assertIn("below its lists", self.fails(2, "refresh"))
+
+    def test_missing_set(self):
+        know_sets(self.project, "6.1")
+        self.assertIn("there is no set 6.1", self.only(self.check(1), "6.1", "is there"))
+        self.assertIn("there is no set 6.1", self.fails(2, "refresh"))
+        shutil.copytree(self.project / "patches/mainline", self.project / "patches/6.1",
+                        ignore=shutil.ignore_patterns("000[1-9]*"))
+        self.assertIn("no patch in it", self.only(self.check(1), "6.1", "is there"))
+
+    def test_what_belongs_to_no_set(self):
+        folder = self.project / "patches"
+        shutil.copytree(folder / "mainline", folder / "6.6")
+        (folder / "mainline/fix-extra.patch").write_text("")
+        output = self.check(1)
+        self.assertEqual(output.count("FAILED "), 2)
+        self.assertIn("6.6 belongs to no set", output)
+        self.assertIn("mainline/fix-extra.patch belongs to no set", output)
 
     def test_groups_that_need_a_tree(self):
         self.assertIn("--tree", self.fails(2, "check", "--only", "builds"))
@@ -329,7 +410,8 @@ class Tests(CheckCase):
 
     def test_checkpatch_and_accepted(self):
         write(self.tree, {"scripts/checkpatch.pl": "#!/bin/sh\nfor mail; do :; done\n"
-                          "case $mail in *0002*)\necho 'x:3: WARNING:MADE_UP: this is no good'; exit 1;; *0003*)\n"
+                          "case $mail in\n"
+                          "*0002*) echo 'x:3: WARNING:MADE_UP: this is no good'; exit 1;;\n*0003*)\n"
                           "echo \"x:4: WARNING:UNKNOWN_COMMIT_ID: Unknown commit id "
                           "'a1ff03cd6fb9'\"; exit 1;;\nesac\n",
                           "scripts/kernel-doc": "#!/bin/sh\n! grep -q 'int tick_due' $2 || "

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 from email.header import Header
-from email.utils import formataddr, parseaddr
+from email.utils import formataddr, getaddresses, parseaddr
 from pathlib import Path
 from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
@@ -31,7 +31,9 @@ class People(NamedTuple):
 def parse(text: str, what: str) -> Tuple[str, str]:
     """Return name and address of "Name <mail>"; raise GateError if it is none."""
     name, mail = parseaddr(text)
-    if not name or not re.fullmatch(r"[^@\s<>]+@[^@\s<>]+", mail) or re.search(r"[\r\n]", text):
+    if not (text.isprintable() and re.search(r"\w", name) and len(getaddresses([text])) == 1
+            and text.rstrip().endswith(f"<{mail}>")
+            and re.fullmatch(r"[^@\s<>]+@[^@\s<>]+", mail) and mail.isascii()):
         raise GateError(UNUSABLE, f"{what} {text!r} is no \"Name <mail>\"", "write it like that")
     return name, mail
 

@@ -11,6 +11,7 @@ from typing import Dict, List, NamedTuple, Sequence
 from gatelib.bench import Bench
 from gatelib.errors import HOLDS, UNUSABLE, GateError
 from gatelib.patches import DoesNotApply, Patches, touched
+from gatelib.tables import PATCH_SETS
 from gatelib.trees import Tree
 
 from . import b4run, export, mails, sets, static, tooling
@@ -41,7 +42,10 @@ def check(trees: Sequence[Tree], wish: Wish, bench: Bench) -> int:
     tally = Tally(bench.progress)
     status = HOLDS
     if "files" in wish.groups:
-        for name in sets.names(bench.root):
+        tally.judge("patches/", "nothing else in it", [
+            Finding(f"{name} belongs to no set", "remove it, or add its set to PATCH_SETS")
+            for name in sets.strangers(bench.root)])
+        for name in PATCH_SETS:
             with tally.stage(f"set {name}: files"):
                 static.check_set(bench.root, name, bench.env, bench.cache / "tmp", tally)
     for tree in trees:
@@ -130,7 +134,7 @@ def _mails(given: Mails, sender: str, bench: Bench, tally: Tally) -> None:
 def _range_diff(choice: Choice, git: Git, base: str, bench: Bench) -> None:
     """Write what changed since each older version that is kept in patches/SET/vN."""
     folder = bench.root / "patches" / choice.set
-    for old in sorted(folder.glob("v[0-9]*")):
+    for old in sorted(path for path in folder.glob("v[0-9]*") if path.name[1:].isdigit()):
         ref = mails.previous(bench.root, choice, git, base, int(old.name[1:]) + 1)
         if ref is not None:
             text = git.run("range-diff", "--no-color", f"{base}..{ref}", f"{base}..series")

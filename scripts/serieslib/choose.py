@@ -34,7 +34,7 @@ def choose(tree: Tree, state: str, patches: Patches) -> Choice:
     hunk, if none applies.
     """
     plan = patches.plan(state, tree.lookup, tree.version.series, tests=False)
-    complaint = "no set has patches for what is missing"
+    complaint = ""	# of the set that is closest
     for each in patches.ordered(tree.version.series):
         wanted = _wanted(each, plan)
         if wanted is None:
@@ -44,10 +44,11 @@ def choose(tree: Tree, state: str, patches: Patches) -> Choice:
             for patch in wanted:
                 steps.append(patches.apply([patch], steps[-1]))
         except DoesNotApply as err:
-            complaint = str(err)
+            complaint = complaint or str(err)
             continue
         left = [path for fix in FIXES for path in each.fixes[fix.id] if path not in wanted]
         return Choice(tree, state, plan, each.name, wanted, left, steps)
+    complaint = complaint or "no set has patches for what is missing"
     raise GateError(UNUSABLE, f"no series fits {tree.name} {state}: {complaint}",
                     "rebase a set on this tree or choose another tree or state")
 

@@ -84,7 +84,7 @@ def _import(args: argparse.Namespace, root: Path) -> int:
 def _tell_differing(name: str, root: Path, bench: Bench) -> None:
     """Say which patches differ from kunit/ and selftests/, which are what counts."""
     now = sets.load(root, name)
-    fresh = refresh.refreshed(root, name, bench.env, bench.cache / "tmp")
+    fresh = refresh.refreshed(root, name, bench.env, bench.cache / "tmp").files
     for each in now:
         if fresh[each] != now[each]:
             what = read(now[each]).subject() if each != COVER else each
@@ -94,11 +94,9 @@ def _tell_differing(name: str, root: Path, bench: Bench) -> None:
 
 def _refresh(args: argparse.Namespace, root: Path) -> int:
     bench = command.bench(args, root, Progress())
-    wanted = command.once(args.set or sets.names(root))
-    if not wanted:
-        raise GateError(UNUSABLE, f"{root}/patches has no set", "check out the whole project")
+    wanted = command.once(args.set or PATCH_SETS)
     # All sets are made before the first is written: one that fails changes nothing.
-    fresh = {name: refresh.refreshed(root, name, bench.env, bench.cache / "tmp")
+    fresh = {name: refresh.refreshed(root, name, bench.env, bench.cache / "tmp").files
              for name in wanted}
     count = 0
     for name, files in fresh.items():

@@ -6,19 +6,30 @@ from __future__ import annotations
 import re
 from typing import Tuple
 
+from gatelib.errors import UNUSABLE, GateError
+
 from .patchfile import Mail, parse
 
 PLACEHOLDERS = ("*** SUBJECT HERE ***", "*** BLURB HERE ***")
-_SHORTLOG = re.compile(r"^\S.* \(\d+\):\n  \S", re.M)
 _NUMBER = re.compile(r"\[PATCH[^]]*\]")
+# One author's list, and all of them with the diffstat below.
+_LIST = re.compile(r"^\S.* \((?P<patches>\d+)\):\n(?:  .+\n)+\n", re.M)
+_LISTS = re.compile(r"(?:^\S.* \(\d+\):\n(?:  .+\n)+\n)+(?= \S.* \| )", re.M)
 
 
 def _split(letter: Mail) -> Tuple[str, str]:
     """Return the text that somebody wrote, and git's shortlog and diffstat below it."""
     whole = letter.body + letter.stat
-    lists = [found.start() for found in _SHORTLOG.finditer(whole)]
-    # Several authors have a list each; the first one is preceded by the text's end.
-    at = lists[0] if lists else len(whole)
+    found = list(_LISTS.finditer(whole))
+    if not found:
+        return whole, ""
+    lists = list(_LIST.finditer(whole, found[-1].start(), found[-1].end()))
+    at = lists[0].start()
+    # What looks like a list and is the text's end does not count to the number of patches.
+    total = re.search(r"\[PATCH[^]]* 0+/(\d+)\]", letter.head)
+    for number, each in enumerate(lists):
+        if total and sum(int(one["patches"]) for one in lists[number:]) == int(total.group(1)):
+            at = each.start()
     return whole[:at], whole[at:]
 
 
@@ -26,8 +37,13 @@ def renew(old: str, fresh: str) -> str:
     """Return the letter old with the numbers, shortlog and diffstat of fresh.
 
     fresh: the letter that git format-patch --cover-letter wrote for the same series.
+    Raises GateError if there is text below the diffstat, which would be lost.
     """
     ours, theirs = parse(old), parse(fresh)
+    for line in _split(ours)[1].split("\n"):
+        if line and not line.startswith(" ") and not re.search(r" \(\d+\):$", line):
+            raise GateError(UNUSABLE, f"the cover letter has text below its lists: {line[:40]}",
+                            "move it above the list of patches")
     number = _NUMBER.search(theirs.head)
     head = ours.head
     if number:

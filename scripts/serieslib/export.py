@@ -48,7 +48,7 @@ def applied(choice: Choice, target: Path, bench: Bench) -> Tuple[Git, str]:
 def compose(choice: Choice, git: Git, base: str, bench: Bench, sender: Optional[str] = None,
             version: int = 1) -> Dict[str, bytes]:
     """Return the mails of a series that is applied in git."""
-    who = sender or mails.author(choice.patches)
+    who = mails.author(choice.patches) if sender is None else sender
     address.parse(who, "--sender")
     each = [read(path.read_bytes()) for path in choice.patches]
     people = address.people(choice.tree, choice.patches, each, who, bench)
@@ -62,11 +62,14 @@ def export(tree: Tree, wish: Export, patches: Patches, bench: Bench, temp: Path)
 
     temp: a folder for a repository that is not kept.
     """
-    if wish.sender:
+    if wish.sender is not None:
         address.parse(wish.sender, "--sender")
     if wish.git is not None and (wish.git.exists() or not wish.git.parent.is_dir()):
         raise GateError(UNUSABLE, f"--git {wish.git} is there already, or its parent is not",
                         "give a new folder in one that is there")
+    mails.check_out(wish.out)
+    if wish.git == wish.out:
+        raise GateError(UNUSABLE, f"--git and --out are both {wish.out}", "give two folders")
     choice = choose(tree, wish.state, patches)
     with bench.progress.stage(f"{choice.name}: git repository with set {choice.set}"):
         git, base = applied(choice, temp / "repo", bench)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import email.header
 import email.utils
 import re
 from typing import Callable, Dict, List
@@ -19,6 +20,14 @@ _FIXES = re.compile(r'[0-9a-f]{12,40} \(".+"\)')
 
 def _form(mail: Mail, text: str) -> List[Finding]:
     """A mail that git can take: plain text in UTF-8, with a diff."""
+    found = plain(mail, text)
+    if not found and not mail.sections:
+        found.append(Finding("there is no diff in it", _AGAIN))
+    return found
+
+
+def plain(mail: Mail, text: str) -> List[Finding]:
+    """Plain text in UTF-8, as git am and an mbox can have it."""
     found = []
     coding = mail.header("Content-Transfer-Encoding").lower()
     if coding in ("quoted-printable", "base64"):
@@ -30,8 +39,6 @@ def _form(mail: Mail, text: str) -> List[Finding]:
             return [Finding(f"line {number} ends in CR LF", "save the file with plain line feeds")]
     if not all(0xdc80 > ord(char) or ord(char) > 0xdcff for char in text):
         found.append(Finding("there are bytes which are no UTF-8", "save the file as UTF-8"))
-    if not mail.sections:
-        found.append(Finding("there is no diff in it", _AGAIN))
     for number, line in enumerate(split(mail.body), len(split(mail.head)) + 1):
         if line.startswith("From "):
             found.append(Finding(f"line {number} begins with \"From \", which begins a mail in an "
@@ -39,7 +46,7 @@ def _form(mail: Mail, text: str) -> List[Finding]:
     return found
 
 
-def _mangled(mail: Mail, text: str) -> List[Finding]:
+def mangled(mail: Mail, text: str) -> List[Finding]:
     """Text that a mailer encoded, without a header that says so."""
     for number, line in enumerate(split(text), 1):
         if _QUOTED.search(line.rstrip("\n")):
@@ -112,15 +119,13 @@ def _lines(mail: Mail, text: str) -> List[Finding]:
 def _tags(mail: Mail, text: str) -> List[Finding]:
     tags = mail.tags()
     found = []
-    name, author = email.utils.parseaddr(mail.header("From"))
-    author = author.lower()
+    name, author = email.utils.parseaddr(str(email.header.make_header(
+        email.header.decode_header(mail.header("From")))))
     if len(name) >= NAME_END:
         found.append(Finding(f"the author's name has {len(name)} characters, and git am takes the "
                              f"address for a name of {NAME_END} or more", "shorten the name"))
-    signers = [email.utils.parseaddr(value)[1].lower() for tag, value in tags
-               if tag == "Signed-off-by"]
-    if author not in signers:
-        found.append(Finding(f"there is no Signed-off-by of the author {author}", _AGAIN))
+    if ("Signed-off-by", f"{name} <{author}>") not in tags:
+        found.append(Finding(f"there is no Signed-off-by of the author {name} <{author}>", _AGAIN))
     ranks = {tag: rank for rank, row in enumerate(TAG_ORDER) for tag in row}
     highest, before = -1, ""
     for tag, value in tags:
@@ -132,19 +137,27 @@ def _tags(mail: Mail, text: str) -> List[Finding]:
                 "/".join(row) for row in TAG_ORDER)))
         else:
             highest, before = ranks[tag], tag
+        if tag.endswith("-by") and not re.fullmatch(r"\S.* <[^<>@\s]+@[^<>@\s]+>", value):
+            found.append(Finding(f"{tag}: {value} is no \"Name <mail>\"", _AGAIN))
+        if tags.count((tag, value)) > 1:
+            found.append(Finding(f"{tag}: {value} is there twice", _AGAIN))
         if tag == "Fixes" and not _FIXES.fullmatch(value):
             found.append(Finding(f"Fixes: {value} is not of the form 123456789abc (\"subject\")",
                                  _AGAIN))
         if tag in ("Link", "Closes") and not value.startswith("https://"):
             found.append(Finding(f"{tag}: {value} is no address", _AGAIN))
     message = mail.message()
+    for line in message:
+        if line.partition(":")[0] in ranks and ": " in line:
+            found.append(Finding(f"{line[:40]} stands above an empty line or text, where nobody "
+                                 "takes it for a tag", "move it to the other tags"))
     if tags and message and message[-1].strip():
         found.append(Finding("there is no empty line before the tags", _AGAIN))
     return found
 
 
 CHECKS: Dict[str, Callable[[Mail, str], List[Finding]]] = {
-    "plain text": _form, "not mangled": _mangled, "no trailing space": _spaces,
+    "plain text": _form, "not mangled": mangled, "no trailing space": _spaces,
     "subject": _subject, "line length": _lines, "tags": _tags,
 }
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import email.utils
 import hashlib
+import os
 import re
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
@@ -53,8 +54,8 @@ def write(choice: Choice, git: Git, base: str, letter: Letter,
     cover_letter: the set's own, whose text is sent.
     """
     name, mail = address.parse(letter.sender, "--sender")
-    dates = [read(path.read_bytes()).header("Date") for path in choice.patches]
-    last = max(dates, key=lambda date: email.utils.parsedate_to_datetime(date).timestamp())
+    last = max((_date(path) for path in choice.patches),
+               key=lambda date: email.utils.parsedate_to_datetime(date).timestamp())
     ident = {"GIT_COMMITTER_NAME": name, "GIT_COMMITTER_EMAIL": mail, "GIT_COMMITTER_DATE": last}
     options = ["--cover-letter", "--from", "--signoff"]
     if letter.version > 1:
@@ -66,6 +67,16 @@ def write(choice: Choice, git: Git, base: str, letter: Letter,
     texts = {each: data.decode("utf-8", "surrogateescape") for each, data in fresh.items()}
     texts[head] = _cover(choice, texts[head], cover_letter, letter)
     return _threaded(texts, letter, last)
+
+
+def _date(patch: Path) -> str:
+    date = read(patch.read_bytes()).header("Date")
+    try:
+        email.utils.parsedate_to_datetime(date)
+    except (TypeError, ValueError):
+        raise GateError(UNUSABLE, f"{patch.parent.name}/{patch.name} has no usable Date",
+                        "take the set from a git branch with series import") from None
+    return date
 
 
 def _cover(choice: Choice, fresh: str, cover_letter: str, letter: Letter) -> str:
@@ -128,15 +139,31 @@ def mbox(mails: Mapping[str, bytes]) -> bytes:
     return b"\n".join(mails.values())
 
 
+def check_out(out: Path) -> None:
+    """Raise GateError if mails cannot be saved in the folder out.
+
+    That is also so if there are some in it: git send-email would be given
+    old and new ones together.
+    """
+    there = next(path for path in (out, *out.parents) if os.path.lexists(path))
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise GateError(UNUSABLE, f"--out {out}: {there} is no folder that can be written to",
+                        "give a new folder")
+    if there == out and any(path for glob in ("*.patch", "*.mbox") for path in out.glob(glob)):
+        raise GateError(UNUSABLE, f"--out {out} has mails in it", "give a new folder")
+
+
 def save(mails: Mapping[str, bytes], out: Path) -> None:
     """Write the mails to the folder out: each, all of them, and those with a patch.
 
-    Raises GateError if there are mails in it already: git send-email would
-    be given old and new ones together.
+    Raises GateError as check_out() does.
     """
-    if out.is_dir() and (any(out.glob("*.patch")) or (out / MBOX).exists()):
-        raise GateError(UNUSABLE, f"--out {out} has mails in it", "give a new folder")
-    out.mkdir(parents=True, exist_ok=True)
+    check_out(out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as err:
+        raise GateError(UNUSABLE, f"cannot make --out {out}: {err.strerror}",
+                        "give a new folder") from err
     for name, data in mails.items():
         (out / name).write_bytes(data)
     (out / MBOX).write_bytes(mbox(mails))

@@ -11,9 +11,10 @@ as they are to the byte.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional
+from typing import Dict, List, Mapping, NamedTuple, Optional
 
 from gatelib.errors import UNUSABLE, GateError
 from gatelib.patches import Blob, write_blob
@@ -75,8 +76,15 @@ def _replay(section: Section, first: Optional[List[_Line]], now: List[_Line]) ->
                     at += 1
 
 
-def refreshed(root: Path, name: str, env: Mapping[str, str], where: Path) -> Dict[str, bytes]:
-    """Return the set's files with the project's copies of the tests in them.
+class Written(NamedTuple):
+    """A set as it is written anew; file name -> content or lines each."""
+    files: Dict[str, bytes]		# with the project's copies of the tests
+    by_git: Dict[str, bytes]		# what git format-patch makes of it
+    spaces: Dict[str, List[str]]	# what git has to say of white space
+
+
+def refreshed(root: Path, name: str, env: Mapping[str, str], where: Path) -> Written:
+    """Return the set with the project's copies of the tests in it.
 
     where: folder for the small repository.  Raises GateError if the set does
     not apply to itself, that is if a patch is damaged.
@@ -90,11 +98,16 @@ def refreshed(root: Path, name: str, env: Mapping[str, str], where: Path) -> Dic
         git.run("add", "-A", "-f")
         git.run("commit", "-q", "--allow-empty", "-m", "what the patches tell")
         base = git.text("rev-parse", "HEAD")
+        spaces = {}
         for each, mail in mails.items():
             _commit(git, f"{name}/{each}", mail, places)
+            said = git.attempt("show", "--format=", "--check", "HEAD").stdout
+            spaces[each] = re.findall(r"^(\S+?):\d+: (.+)\.$", said.decode("utf-8", "replace"),
+                                      re.M)
         options = ["--cover-letter"] if COVER in old else []
         fresh = git.format(base, *options)
-    return _merged(old, mails, fresh, places)
+    return Written(_merged(old, mails, fresh, places), fresh,
+                   {each: [": ".join(words) for words in lines] for each, lines in spaces.items()})
 
 
 def write_blob_in(folder: Path, name: str, content: Blob) -> None:

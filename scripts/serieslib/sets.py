@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Dict, List
 
 from gatelib.errors import UNUSABLE, GateError
 from gatelib.patches import Blob, write_blob
-from gatelib.tables import PATCH_SETS
+from gatelib.tables import PATCH_SETS, REVERSE_DIR
 
 from .tables import COVER
 
@@ -30,6 +31,19 @@ def load(root: Path, name: str) -> Dict[str, bytes]:
         raise GateError(UNUSABLE, f"there is no set {name}",
                         f"the sets are {' '.join(names(root)) or 'none'}")
     return files
+
+
+def strangers(root: Path) -> List[str]:
+    """Return what lies in patches/ and nobody looks at, as paths below it."""
+    found = []
+    for folder in sorted((root / "patches").iterdir()):
+        if folder.name not in (*PATCH_SETS, REVERSE_DIR) or not folder.is_dir():
+            found.append(folder.name)
+        elif folder.name != REVERSE_DIR:
+            found += [f"{folder.name}/{path.name}" for path in sorted(folder.iterdir())
+                      if not re.fullmatch(r"v[0-9]+" if path.is_dir() else r"[0-9].*\.patch",
+                                          path.name)]
+    return found
 
 
 def patches(files: Dict[str, bytes]) -> Dict[str, bytes]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Dict, List, Mapping
+from typing import Dict, List, Mapping, Set
 
 from gatelib.errors import GateError
 
 from . import cover, refresh, sets
-from .lint import lint, numbering
+from .lint import lint, mangled, numbering, plain
 from .owned import added, belongs, blob, owned
 from .patchfile import read
-from .tables import COVER
+from .tables import COVER, SUBJECT_MAX
 from .tally import Finding, Tally
 
 _REFRESH = "type scripts/series refresh"
@@ -24,18 +24,26 @@ def check_set(root: Path, name: str, env: Mapping[str, str], where: Path, tally:
 
     where: folder for temporary files.
     """
-    files = sets.load(root, name)
+    try:
+        files = sets.load(root, name)
+    except GateError as err:
+        return tally.judge(name, "is there", [Finding(err.what, err.todo)])
     patches = sets.patches(files)
+    if not patches:
+        return tally.judge(name, "is there", [Finding("there is no patch in it", "take the set "
+                                                      "from a git branch with series import")])
     good = True
+    bad = set()	# patches of which enough was said
     for each, data in patches.items():
         for check, findings in lint(data).items():
-            good = tally.judge(f"{name}/{each}", check, findings) and good
+            if not tally.judge(f"{name}/{each}", check, findings):
+                bad.add(each)
     for each, findings in numbering(patches).items():
         good = tally.judge(f"{name}/{each}", "numbering", findings) and good
     for each, findings in sources(root, patches).items():
         good = tally.judge(f"{name}/{each}", "equals kunit/ and selftests/", findings) and good
     good = tally.judge(f"{name}/{COVER}", "cover letter", _letter(files)) and good
-    return _up_to_date(root, name, env, where, tally) and good
+    return _up_to_date(root, name, env, where, bad, tally) and good and not bad
 
 
 def sources(root: Path, patches: Mapping[str, bytes]) -> Dict[str, List[Finding]]:
@@ -74,10 +82,16 @@ def sources(root: Path, patches: Mapping[str, bytes]) -> Dict[str, List[Finding]
 def _letter(files: Mapping[str, bytes]) -> List[Finding]:
     if COVER not in files:
         return [Finding("there is none", "take the set from a git branch with series import")]
-    text = files[COVER].decode("utf-8", "replace")
-    found = [Finding(f"it still says {each}", "write it")
-             for each in cover.PLACEHOLDERS if each in text]
+    text = files[COVER].decode("utf-8", "surrogateescape")
     head = read(files[COVER])
+    found = plain(head, text) or mangled(head, text)
+    if not cover.text_of(text):
+        found.append(Finding("it says nothing", "write what the series is for"))
+    left = re.search(r"\*\*\*.*\*\*\*|\b(TODO|FIXME|XXX)\b", text)
+    if left:
+        found.append(Finding(f"it still says {left.group(0)}", "write it"))
+    if len(head.subject()) > SUBJECT_MAX:
+        found.append(Finding(f"the subject has more than {SUBJECT_MAX} characters", "shorten it"))
     for line in cover.text_of(text).split("\n"):
         if len(line) > 75 or re.search(r"[ \t]$", line):
             found.append(Finding(f"a line is too long or ends in a space: {line[:30]}",
@@ -87,7 +101,7 @@ def _letter(files: Mapping[str, bytes]) -> List[Finding]:
     return found
 
 
-def _up_to_date(root: Path, name: str, env: Mapping[str, str], where: Path,
+def _up_to_date(root: Path, name: str, env: Mapping[str, str], where: Path, bad: Set[str],
                 tally: Tally) -> bool:
     """Check that the patches apply one on the other, and that refresh would change nothing."""
     files = sets.load(root, name)
@@ -96,8 +110,32 @@ def _up_to_date(root: Path, name: str, env: Mapping[str, str], where: Path,
     except GateError as err:
         return tally.judge(name, "applies in order", [Finding(err.what, err.todo)])
     good = True
-    for each, data in files.items():
-        findings = [] if fresh[each] == data else [Finding("it is not what git would write",
-                                                           _REFRESH)]
+    by_git = list(fresh.by_git.items())
+    for number, (each, data) in enumerate(files.items(), len(by_git) - len(files)):
+        if fresh.files[each] != data:
+            findings = [Finding("it is not what git would write", _REFRESH)]
+        else:
+            findings = [] if each in bad | {COVER} else [
+                *_differences(each, data, *by_git[number]),
+                *[Finding(line, "mend the test or the patch") for line in fresh.spaces[each]]]
         good = tally.judge(f"{name}/{each}", "up to date", findings) and good
     return good
+
+
+def _differences(name: str, data: bytes, git_name: str, git_data: bytes) -> List[Finding]:
+    """Return where a patch is not what git makes of it, hunks aside: those were applied.
+
+    That is how one sees what git drops on the way, like all that follows a
+    line of the message which looks like the beginning of a diff.
+    """
+    ours, gits = read(data), read(git_data)
+    found = []
+    if name != git_name:
+        found.append(f"its name would be {git_name}")
+    for what, one, other in (("header", ours.head, gits.head), ("message", ours.body, gits.body),
+                             ("diffstat", ours.stat, gits.stat), ("end", ours.tail, gits.tail)):
+        if one != other:
+            lost = [line for line in one.split("\n") if line not in other.split("\n")]
+            found.append(f"git would write another {what}"
+                         + (f", without: {lost[0][:50]}" if lost else ""))
+    return [Finding(line, "take the set from a git branch with series import") for line in found]

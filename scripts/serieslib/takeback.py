@@ -13,6 +13,7 @@ from gatelib.tables import FIXES
 
 from . import cover, sets
 from .git import Git, isolated, scratch
+from .patchfile import read
 from .tables import BASE_TAG, COVER
 
 
@@ -38,7 +39,11 @@ def taken(root: Path, name: str, repo: Path, base: Optional[str], env: Mapping[s
             shutil.copy(shallow, git.folder / ".git" / "shallow")
         fresh = git.format(start, "--cover-letter", tip=tip)
     files = sets.patches(fresh)
-    old = sets.load(root, name) if (root / "patches" / name).is_dir() else {}
+    for each, data in files.items():
+        if not read(data).sections:
+            raise GateError(UNUSABLE, f"{each} has no diff: the commit is empty, or its message "
+                            "has a line like a diff's", "mend the commit")
+    old = sets.load(root, name) if any((root / "patches" / name).glob("*.patch")) else {}
     _check_fixes(name, old, files)
     letter = fresh[COVER].decode("utf-8", "surrogateescape")
     if COVER in old:
