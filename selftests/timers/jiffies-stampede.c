@@ -83,8 +83,8 @@ struct cpu {
 };
 
 /*
- * Kernels from 6.19 on have another cure: an atomic flag lets one CPU at a
- * time through to the lock, so that one may wait besides the timekeeper. Such
+ * Later kernels have another cure: an atomic flag lets one CPU at a time
+ * through to the lock, so that one may wait besides the timekeeper. Such
  * a kernel is told by that flag: a static variable of this name which is 0
  * before the lock is held, 1 while that CPU waits and 0 afterwards. A kernel
  * without the flag cannot get the allowance.
