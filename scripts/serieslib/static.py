@@ -13,7 +13,7 @@ from . import cover, refresh, sets
 from .lint import lint, mangled, numbering, plain
 from .owned import added, belongs, blob, owned
 from .patchfile import read
-from .tables import COVER, SUBJECT_MAX
+from .tables import COVER, LINE_MAX, SUBJECT_MAX
 from .tally import Finding, Tally
 
 _REFRESH = "type scripts/series refresh"
@@ -93,7 +93,7 @@ def _letter(files: Mapping[str, bytes]) -> List[Finding]:
     if len(head.subject()) > SUBJECT_MAX:
         found.append(Finding(f"the subject has more than {SUBJECT_MAX} characters", "shorten it"))
     for line in cover.text_of(text).split("\n"):
-        if len(line) > 75 or re.search(r"[ \t]$", line):
+        if len(line) > LINE_MAX or re.search(r"[ \t]$", line):
             found.append(Finding(f"a line is too long or ends in a space: {line[:30]}",
                                  "mend the line"))
     if not head.header("From") or not head.subject():

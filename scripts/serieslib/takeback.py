@@ -43,7 +43,7 @@ def taken(root: Path, name: str, repo: Path, base: Optional[str], env: Mapping[s
         if not read(data).sections:
             raise GateError(UNUSABLE, f"{each} has no diff: the commit is empty, or its message "
                             "has a line like a diff's", "mend the commit")
-    old = sets.load(root, name) if any((root / "patches" / name).glob("*.patch")) else {}
+    old = sets.load(root, name) if name in sets.names(root) else {}
     _check_fixes(name, old, files)
     letter = fresh[COVER].decode("utf-8", "surrogateescape")
     if COVER in old:
