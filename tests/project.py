@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
-from gatelib.tables import SELFTESTS_DIR
+from gatelib.data.tests import SELFTESTS_DIR
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = HERE.parent / "scripts"

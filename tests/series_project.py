@@ -16,9 +16,9 @@ from email.message import Message
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
-from gatelib.tables import PATCH_SETS
-from serieslib.git import Git, isolated
-from serieslib.tables import FORMAT
+from gatelib.data.trees import PATCH_SETS
+from serieslib.base.git import Git, isolated
+from serieslib.base.tables import FORMAT
 
 from .project import SCRIPTS, write
 
@@ -86,6 +86,7 @@ esac
 # Says what the real one would of the one thing that the tests are about.
 CHECKPATCH = """#!/usr/bin/env python3
 import re, sys
+
 text = open(sys.argv[-1]).read()
 bad = [line for line in text.splitlines() if re.match(r"\\+.*[ \\t]$", line)]
 for line in bad:
@@ -171,7 +172,7 @@ def store_set(project: Path, name: str, git: Git) -> None:
 
 def know_sets(project: Path, *more: str) -> None:
     """Have the project's table of sets name those that it has, and some more."""
-    path = project / "scripts/gatelib/tables.py"
+    path = project / "scripts/gatelib/data/trees.py"
     names = tuple(name for name in PATCH_SETS
                   if name in more or (project / "patches" / name).is_dir())
     path.write_text(re.sub(r"^PATCH_SETS = .*$", f"PATCH_SETS = {names!r}",

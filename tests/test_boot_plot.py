@@ -4,8 +4,8 @@
 import subprocess
 import unittest
 
-from gatelib.errors import HOLDS, MACHINE, UNUSABLE
-from gatelib.tables import PLOT_NAME
+from gatelib.base.errors import HOLDS, MACHINE, UNUSABLE
+from gatelib.data.tests import PLOT_NAME
 
 from .project import ProjectCase, contents
 

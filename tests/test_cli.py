@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from gatelib.errors import HOLDS, MACHINE, UNUSABLE, VERDICT
+from gatelib.base.errors import HOLDS, MACHINE, UNUSABLE, VERDICT
 
 from .project import (HWLAT, HWLAT_ABSENT, TICK, TICK_OURS, TICK_UPSTREAM, ProjectCase, contents,
                       make_deb, make_tree)

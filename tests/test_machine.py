@@ -12,10 +12,13 @@ from collections import namedtuple
 from pathlib import Path
 from unittest import mock
 
-from gatelib import aptsrc, boot, build, packages, proc
-from gatelib.bench import Bench, Progress
-from gatelib.errors import MACHINE, UNUSABLE, GateError, Interrupted
-from gatelib.tables import FLAVOURS
+from gatelib.base import packages, proc
+from gatelib.base.errors import MACHINE, UNUSABLE, GateError, Interrupted
+from gatelib.base.workspace import Workspace, Progress
+from gatelib.data.kernels import FLAVOURS
+from gatelib.guests import boot
+from gatelib.kernels import build
+from gatelib.trees import aptsrc
 
 from .project import FAKES, ProjectCase, write
 
@@ -226,25 +229,25 @@ class Boot(ProjectCase):
 
     def test_hang(self):
         env = dict(proc.child_env(self.cache), **self.env("hang"))
-        bench = Bench(self.project, self.cache, self.out, 1, env, Progress(io.StringIO()))
+        work = Workspace(self.project, self.cache, self.out, 1, env, Progress(io.StringIO()))
         kernel = self.temp / "kernel"
         kernel.write_text("read_once trylock")
         machine = boot.Machine(kernel, "", 2, [self.temp / "console"])
         with mock.patch.dict(os.environ, {"PATH": f"{FAKES}:{os.environ['PATH']}"}), \
                 self.assertRaises(GateError) as caught:
-            boot.run_guest(machine, bench, self.temp / "qemu.log", 1.0)
+            boot.run_guest(machine, work, self.temp / "qemu.log", 1.0)
         self.assertEqual(caught.exception.status, MACHINE)
         self.assertIn("guest hang", caught.exception.line())
         self.assertIn("Subtest: hwlat", caught.exception.tail)
 
     def test_uml_hang(self):
         env = dict(proc.child_env(self.cache), **self.env("hang"))
-        bench = Bench(self.project, self.cache, self.out, 1, env, Progress(io.StringIO()))
+        work = Workspace(self.project, self.cache, self.out, 1, env, Progress(io.StringIO()))
         tree = mock.Mock(src=self.tree, folder=self.temp)
         write(self.temp, {"build-um/linux": "read_once trylock"})
         with mock.patch.object(boot, "KUNIT_BOOT_SECONDS", -14), \
                 self.assertRaises(GateError) as caught:
-            boot.kunit_um(tree, bench, self.temp / "console")
+            boot.kunit_um(tree, work, self.temp / "console")
         self.assertIn("guest hang", caught.exception.line())
 
 
@@ -277,7 +280,7 @@ class Lock(ProjectCase):
     def test_second_waits_and_says_so(self):
         holder = subprocess.Popen(
             [sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1])\n"
-             "from pathlib import Path; from gatelib import proc\n"
+             "from pathlib import Path; from gatelib.base import proc\n"
              "with proc.CacheLock(Path(sys.argv[2]), print):\n"
              "    print('held', flush=True); sys.stdin.read()",
              str(self.project / "scripts"), str(self.cache)],

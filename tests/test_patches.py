@@ -4,10 +4,11 @@
 import unittest
 from pathlib import Path
 
-from gatelib import proc
-from gatelib.errors import UNUSABLE, GateError
-from gatelib.patches import ABSENT, OURS, UPSTREAM, Blob, Patches, read_blob, touched, write_blob
-from gatelib.tables import FIXES
+from gatelib.base import proc
+from gatelib.base.errors import UNUSABLE, GateError
+from gatelib.data.trees import FIXES
+from gatelib.trees.files import Blob, read_blob, write_blob
+from gatelib.trees.patches import ABSENT, OURS, UPSTREAM, Patches, touched
 
 from .project import (HWLAT, HWLAT_ABSENT, HWLAT_FIXED, TICK, TICK_ABSENT, TICK_OURS, TICK_SPLIT,
                       TICK_UPSTREAM, ProjectCase, diff, make_tree, write)

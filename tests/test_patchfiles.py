@@ -9,10 +9,11 @@ import unittest
 from pathlib import Path
 from typing import Dict, Iterator, Optional, Tuple
 
-from gatelib import proc
-from gatelib.patches import Blob, Patches, read_blob
-from gatelib.tables import FIXES
-from gatelib.trees import Version, read_version
+from gatelib.base import proc
+from gatelib.data.trees import FIXES
+from gatelib.trees.files import Blob, read_blob
+from gatelib.trees.patches import Patches
+from gatelib.trees.tree import Version, read_version
 
 from .project import HWLAT
 from .test_results import real_trees

@@ -11,10 +11,12 @@ import unittest
 from pathlib import Path
 from typing import List
 
-from gatelib import proc, results
-from gatelib.bench import Bench, Progress
-from gatelib.results import Result
-from gatelib.tables import CACHE_NAME, CONSOLE_BAD
+from gatelib.base import proc
+from gatelib.base.workspace import Workspace, Progress
+from gatelib.data.console import CONSOLE_BAD
+from gatelib.data.trees import CACHE_NAME
+from gatelib.results import kunit
+from gatelib.results.kunit import Result
 
 from .project import ProjectCase
 
@@ -58,7 +60,7 @@ class Collect(ProjectCase):
     def setUp(self):
         super().setUp()
         env = proc.child_env(self.cache, **self.env())
-        self.bench = Bench(self.project, self.cache, self.out, 1, env, Progress(io.StringIO()))
+        self.work = Workspace(self.project, self.cache, self.out, 1, env, Progress(io.StringIO()))
         self.trees = [self.tree, *real_trees()]
 
     def collect(self, text, check):
@@ -67,7 +69,7 @@ class Collect(ProjectCase):
         log.write_text(text)
         for tree in self.trees:
             with self.subTest(tree=str(tree)):
-                check(results.collect(log, tree, self.bench, self.temp / "parse.log", SUITES))
+                check(kunit.collect(log, tree, self.work, self.temp / "parse.log", SUITES))
 
     def problem(self, text, wanted):
         self.collect(text, lambda got: self.assertTrue(
@@ -105,7 +107,7 @@ class Collect(ProjectCase):
             self.problem(text, "no test ran")
 
     def test_log_is_missing(self):
-        got = results.collect(self.temp / "nowhere.log", self.tree, self.bench,
+        got = kunit.collect(self.temp / "nowhere.log", self.tree, self.work,
                               self.temp / "parse.log", SUITES)
         self.assertNotEqual(got.problems, [])
 
@@ -142,7 +144,7 @@ class Collect(ProjectCase):
         for late in ("[    0.2] not ok 3 late\n", "[    0.2]     not ok 1 late\n"):
             self.problem(GOOD.replace(end, end + late), "kunit.py lost a failure: not ok")
         # A case with parameters, all of which are good.
-        self.assertEqual(results.lost_problems(["        ok 1 only", "    not ok 1 fourth"], CASES),
+        self.assertEqual(kunit.lost_problems(["        ok 1 only", "    not ok 1 fourth"], CASES),
                          ["kunit.py lost a failure: not ok 1 fourth"])
         self.problem(GOOD.replace(end, "[    0.2] Bail out! made up\n" + end), "gave up")
 
@@ -189,15 +191,15 @@ class Console(unittest.TestCase):
 
     def test_patterns(self):
         for line in self.BAD:
-            self.assertEqual(results.bad_lines([line]), [line])
-        self.assertEqual(results.bad_lines(self.GOOD), [])
+            self.assertEqual(kunit.bad_lines([line]), [line])
+        self.assertEqual(kunit.bad_lines(self.GOOD), [])
 
     def test_no_pattern_matches_everything(self):
-        self.assertFalse(any(results.bad_lines([text]) for text in ("", "ok", "x" * 80)))
+        self.assertFalse(any(kunit.bad_lines([text]) for text in ("", "ok", "x" * 80)))
         self.assertGreater(len(CONSOLE_BAD), 10)
 
     def test_terminal_is_safe(self):
-        self.assertEqual(results.bad_lines(["BUG: \x1b[31mred"]), ["BUG: ?[31mred"])
+        self.assertEqual(kunit.bad_lines(["BUG: \x1b[31mred"]), ["BUG: ?[31mred"])
 
 
 if __name__ == "__main__":

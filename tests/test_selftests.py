@@ -7,12 +7,15 @@ import os
 import unittest
 from unittest import mock
 
-from gatelib import boot, guests, initramfs, ktap, proc, run
-from gatelib.bench import Bench, Progress
-from gatelib.errors import HOLDS, MACHINE, UNUSABLE, VERDICT, GateError
-from gatelib.patches import OURS, UPSTREAM
-from gatelib.results import Result
-from gatelib.tables import GUESTS, Guest, Item
+from gatelib.base import proc
+from gatelib.base.errors import HOLDS, MACHINE, UNUSABLE, VERDICT, GateError
+from gatelib.base.workspace import Workspace, Progress
+from gatelib.commands import run
+from gatelib.data.tests import GUESTS, Guest, Item
+from gatelib.guests import boot, initramfs, selftests
+from gatelib.results import ktap
+from gatelib.results.kunit import Result
+from gatelib.trees.patches import OURS, UPSTREAM
 
 from .project import FAKES, TICK_UPSTREAM, ProjectCase, make_tree, write
 
@@ -305,10 +308,10 @@ class Parts(ProjectCase):
         self.parts = initramfs.Parts(self.tree_, self.temp / "installed",
                                      self.tree_.folder / "init")
 
-    def bench(self, fake=""):
+    def work(self, fake=""):
         env = dict(proc.child_env(self.cache), **self.env(fake))
         self.out.mkdir(exist_ok=True)
-        return Bench(self.project, self.cache, self.out, 1, env, Progress(self.said))
+        return Workspace(self.project, self.cache, self.out, 1, env, Progress(self.said))
 
     def test_kvm_is_tried_once(self):
         for wanted, fake, accel in (("auto", "", "kvm"), ("kvm", "", "kvm"),
@@ -316,21 +319,21 @@ class Parts(ProjectCase):
                                     ("auto", "selftest-no-end", "tcg,thread=single"),
                                     ("tcg", "", "tcg,thread=single")):
             with self.subTest(wanted=wanted, fake=fake), \
-                    mock.patch.object(guests, "_KVM", self.temp), \
-                    mock.patch.object(guests, "run_guest", wraps=boot.run_guest) as booted:
-                choice = guests.Accelerator(wanted)
+                    mock.patch.object(selftests, "_KVM", self.temp), \
+                    mock.patch.object(selftests, "run_guest", wraps=boot.run_guest) as booted:
+                choice = selftests.Accelerator(wanted)
                 for _ in range(2):
-                    self.assertEqual(choice.choose("single", self.parts, self.bench(fake)), accel)
+                    self.assertEqual(choice.choose("single", self.parts, self.work(fake)), accel)
                 self.assertEqual(booted.call_count, 0 if wanted == "tcg" else 1)
 
     def test_no_kvm_here(self):
-        with mock.patch.object(guests, "_KVM", self.temp / "nowhere"):
-            self.assertEqual(guests.Accelerator("auto").choose("multi", self.parts, self.bench()),
+        with mock.patch.object(selftests, "_KVM", self.temp / "nowhere"):
+            self.assertEqual(selftests.Accelerator("auto").choose("multi", self.parts, self.work()),
                              "tcg,thread=multi")
 
     def test_kvm_wanted_and_broken(self):
         with self.assertRaises(GateError) as caught:
-            guests.Accelerator("kvm").choose("single", self.parts, self.bench("kvm-broken"))
+            selftests.Accelerator("kvm").choose("single", self.parts, self.work("kvm-broken"))
         self.assertEqual(caught.exception.status, MACHINE)
         self.assertIn("Assertion made_up failed", caught.exception.line())
 
@@ -338,10 +341,10 @@ class Parts(ProjectCase):
         write(self.temp / "installed", {item.program: "" for guest in GUESTS
                                         for item in guest.items})
         guest = Guest("made-up", (GUESTS[0].items[0],), 2, "single")
-        with mock.patch.object(guests, "GUEST_SECONDS", 1), \
-                mock.patch.object(guests, "GUEST_SECONDS_PER_CPU", 0), \
+        with mock.patch.object(selftests, "GUEST_SECONDS", 1), \
+                mock.patch.object(selftests, "GUEST_SECONDS_PER_CPU", 0), \
                 self.assertRaises(GateError) as caught:
-            guests.run(guest, 2, "tcg", self.parts, {"tick": OURS}, self.bench("selftest-hang"),
+            selftests.run(guest, 2, "tcg", self.parts, {"tick": OURS}, self.work("selftest-hang"),
                        self.out / "x")
         self.assertEqual(caught.exception.status, MACHINE)
         self.assertIn("guest hang", caught.exception.line())
@@ -349,15 +352,15 @@ class Parts(ProjectCase):
     def test_strict_but_for_upstream(self):
         write(self.temp / "installed", {"timers/jiffies-stampede": ""})
         for state, strict in ((OURS, True), (UPSTREAM, False)):
-            with mock.patch.object(guests, "run_guest", return_value=1.0) as booted:
-                guests.run(GUESTS[0], 8, "tcg", self.parts, {"tick": state}, self.bench(),
+            with mock.patch.object(selftests, "run_guest", return_value=1.0) as booted:
+                selftests.run(GUESTS[0], 8, "tcg", self.parts, {"tick": state}, self.work(),
                            self.out / "x")
             machine = booted.call_args[0][0]
             self.assertEqual("JIFFIES_STAMPEDE_STRICT=1" in machine.cmdline, strict)
 
     def test_many_cpus(self):
-        few = guests.machine(self.parts, 255, "tcg", self.out / "i", (), "").argv()
-        many = guests.machine(self.parts, 256, "tcg", self.out / "i", (), "").argv()
+        few = selftests.machine(self.parts, 255, "tcg", self.out / "i", (), "").argv()
+        many = selftests.machine(self.parts, 256, "tcg", self.out / "i", (), "").argv()
         self.assertNotIn("-device", few)
         self.assertIn("intel-iommu,intremap=on,eim=on", many)
         self.assertTrue(many[many.index("-cpu") + 1].endswith(",+x2apic"))
@@ -366,7 +369,7 @@ class Parts(ProjectCase):
         write(self.temp / "installed", {"ftrace/a b": ""})
         with self.assertRaises(GateError) as caught:
             initramfs.pack(self.parts, (Item("x", "ftrace/a b"),), self.out / "i", 512,
-                           self.bench())
+                           self.work())
         self.assertEqual(caught.exception.status, UNUSABLE)
 
     def test_suites_are_those_of_the_items(self):

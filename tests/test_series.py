@@ -4,15 +4,14 @@
 import email.header
 import email.utils
 import os
-import re
 import subprocess
 import unittest
 from pathlib import Path
 
-from gatelib import proc
-from serieslib import mails as mails_module
-from serieslib import refresh, sets
-from serieslib.patchfile import read
+from gatelib.base import proc
+from serieslib.base.patchfile import read
+from serieslib.mails import letters as mails_module
+from serieslib.sets import folders, refresh
 
 from .project import contents, write
 from .series_project import (AUTHOR, COMMITS, HWLAT, HWLAT_FIXED, HWLAT_TEST, STAMPEDE, TICK,
@@ -175,18 +174,18 @@ class Refresh(SeriesCase):
         self.assertIn("trace_hwlat_test.c is missing", self.fails(2, "refresh"))
 
     def test_real_patches_put_together_again_are_the_same(self):
-        for name in sets.names(ROOT):
-            for each, data in sets.load(ROOT, name).items():
+        for name in folders.names(ROOT):
+            for each, data in folders.load(ROOT, name).items():
                 mail = read(data)
                 self.assertEqual(mail.text().encode("utf-8", "surrogateescape"), data)
                 self.assertEqual(refresh._spliced(mail, mail), data, f"{name}/{each}")
 
     def test_real_sets_are_up_to_date(self):
         (self.cache / "tmp").mkdir(parents=True)
-        for name in sets.names(ROOT):
+        for name in folders.names(ROOT):
             fresh = refresh.refreshed(ROOT, name, proc.child_env(self.cache),
                                       self.cache / "tmp").files
-            for each, data in sets.load(ROOT, name).items():
+            for each, data in folders.load(ROOT, name).items():
                 self.assertEqual(fresh[each], data, f"{name}/{each}: type scripts/series refresh")
 
 

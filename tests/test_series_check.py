@@ -8,7 +8,7 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
-from serieslib import compiled, lint, tooling, walk
+from serieslib.checks import compiled, lint, tooling, walk
 
 from .project import FAKES, write
 from .series_project import (COMMITS, HWLAT, HWLAT_BROKEN, HWLAT_FIXED, STAMPEDE, TICK, TICK_FIXED,

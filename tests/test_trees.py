@@ -7,10 +7,11 @@ import subprocess
 import time
 import unittest
 
-from gatelib import proc, trees
-from gatelib.bench import Bench, Progress
-from gatelib.errors import MACHINE, UNUSABLE, GateError
-from gatelib.patches import Blob
+from gatelib.base import proc
+from gatelib.base.errors import MACHINE, UNUSABLE, GateError
+from gatelib.base.workspace import Workspace, Progress
+from gatelib.trees import tree as trees
+from gatelib.trees.files import Blob
 
 from .project import HWLAT, TICK, ProjectCase, contents, make_deb, make_tree, write
 
@@ -20,7 +21,7 @@ class TreeCase(ProjectCase):
         super().setUp()
         self.out.mkdir()
         self.cache.mkdir()
-        self.bench = Bench(self.project, self.cache, self.out, 1, proc.child_env(self.cache),
+        self.work = Workspace(self.project, self.cache, self.out, 1, proc.child_env(self.cache),
                            Progress(io.StringIO()))
 
     def unusable(self, spec):
@@ -57,7 +58,7 @@ class Open(TreeCase):
 class Mirror(TreeCase):
     def prepare(self, touched=(HWLAT,)):
         tree = trees.open_tree(str(self.tree), self.cache)
-        tree.prepare(self.bench, set(touched))
+        tree.prepare(self.work, set(touched))
         return tree
 
     def test_user_tree_is_only_read(self):
@@ -165,7 +166,7 @@ class Package(TreeCase):
 
     def prepare(self):
         tree = trees.open_tree("6.12", self.cache)
-        tree.prepare(self.bench, set())
+        tree.prepare(self.work, set())
         return tree
 
     def test_unpack(self):

@@ -4,11 +4,11 @@
 import unittest
 from pathlib import Path
 
-from gatelib import report, verdict
-from gatelib.errors import HOLDS, MACHINE, UNUSABLE, VERDICT, GateError
-from gatelib.patches import ABSENT, OURS, UPSTREAM
-from gatelib.results import Result
-from gatelib.tables import CASES, GUESTS, SUITES_KUNIT
+from gatelib.base.errors import HOLDS, MACHINE, UNUSABLE, VERDICT, GateError
+from gatelib.data.tests import CASES, GUESTS, SUITES_KUNIT
+from gatelib.results import report, verdict
+from gatelib.results.kunit import Result
+from gatelib.trees.patches import ABSENT, OURS, UPSTREAM
 
 BROKEN = {"hwlat": ABSENT, "tick": ABSENT}
 FIXED = {"hwlat": OURS, "tick": OURS}
@@ -32,9 +32,9 @@ class Witness(unittest.TestCase):
         for row in CASES:
             if row.fix:
                 self.assertEqual(outcome(row, "FAIL", "x86_64", BROKEN), verdict.PASSED)
-                judged = verdict.judge_case(Result(row.suite, row.case, "PASS"), "x86_64", BROKEN)
-                self.assertEqual(judged.outcome, verdict.FAILED)
-                self.assertIn("teeth", judged.why)
+                verdicts = verdict.judge_case(Result(row.suite, row.case, "PASS"), "x86_64", BROKEN)
+                self.assertEqual(verdicts.outcome, verdict.FAILED)
+                self.assertIn("teeth", verdicts.why)
 
     def test_must_pass_with_the_fix(self):
         for row in CASES:
@@ -68,8 +68,8 @@ class Witness(unittest.TestCase):
 
     def test_missing_case_of_the_table(self):
         results = [Result(suite, "plain", "PASS") for suite in SUITES_KUNIT]
-        judged = verdict.judge(results, "um", BROKEN, SUITES_KUNIT)
-        self.assertEqual(sum(each.outcome == verdict.FAILED for each in judged),
+        verdicts = verdict.judge(results, "um", BROKEN, SUITES_KUNIT)
+        self.assertEqual(sum(each.outcome == verdict.FAILED for each in verdicts),
                          len([row for row in CASES if row.suite in SUITES_KUNIT]))
 
 
@@ -78,37 +78,37 @@ class Plain(unittest.TestCase):
         for present in (BROKEN, FIXED, MAINLINE):
             for status, wanted in (("PASS", verdict.PASSED), ("FAIL", verdict.FAILED),
                                    ("SKIP", verdict.FAILED), ("ERROR", verdict.FAILED)):
-                judged = verdict.judge_case(Result("hwlat", "plain", status), "um", present)
-                self.assertEqual(judged.outcome, wanted)
+                verdicts = verdict.judge_case(Result("hwlat", "plain", status), "um", present)
+                self.assertEqual(verdicts.outcome, wanted)
 
 
 class Teeth(unittest.TestCase):
-    def judged(self, flavour, present, status):
+    def verdicts(self, flavour, present, status):
         return verdict.judge([Result(row.suite, row.case, status) for row in CASES], flavour,
                              present, SUITES_KUNIT)
 
     def test_one_flavour_is_enough(self):
-        flavours = {"um": self.judged("um", FIXED, "SKIP"),
-                    "x86_64": self.judged("x86_64", FIXED, "PASS")}
+        flavours = {"um": self.verdicts("um", FIXED, "SKIP"),
+                    "x86_64": self.verdicts("x86_64", FIXED, "PASS")}
         self.assertEqual(verdict.toothless(flavours, FIXED, SUITES_KUNIT), [])
 
     def test_no_witness_ran(self):
-        lines = verdict.toothless({"um": self.judged("um", FIXED, "SKIP")}, FIXED, SUITES_KUNIT)
+        lines = verdict.toothless({"um": self.verdicts("um", FIXED, "SKIP")}, FIXED, SUITES_KUNIT)
         self.assertEqual(len(lines), 2)
         self.assertIn("hwlat", lines[0])
 
     def test_crashed_witness_did_not_run(self):
-        lines = verdict.toothless({"um": self.judged("um", FIXED, "ERROR")}, FIXED, SUITES_KUNIT)
+        lines = verdict.toothless({"um": self.verdicts("um", FIXED, "ERROR")}, FIXED, SUITES_KUNIT)
         self.assertEqual(len(lines), 2)
 
     def test_upstream_may_leave_none(self):
-        flavours = {"um": self.judged("um", MAINLINE, "SKIP")}
+        flavours = {"um": self.verdicts("um", MAINLINE, "SKIP")}
         self.assertEqual([line for line in verdict.toothless(flavours, MAINLINE, SUITES_KUNIT)
                           if "tick" in line], [])
 
     def test_selftests_have_teeth_of_their_own(self):
         suites = [item.suite for guest in GUESTS for item in guest.items]
-        kunit = {"x86_64": self.judged("x86_64", FIXED, "PASS")}
+        kunit = {"x86_64": self.verdicts("x86_64", FIXED, "PASS")}
         selftests = {"x86_64": verdict.judge(
             [Result(row.suite, row.case, "PASS") for row in CASES if row.suite in suites],
             "x86_64", FIXED, suites)}
@@ -119,10 +119,10 @@ class Teeth(unittest.TestCase):
 
 class Status(unittest.TestCase):
     def cell(self, *outcomes, error=None, problems=()):
-        judged = [verdict.Judged(Result("hwlat", "case", "PASS"), "pass", each, "")
+        verdicts = [verdict.Verdict(Result("hwlat", "case", "PASS"), "pass", each, "")
                   for each in outcomes]
         return report.Cell("6.12", "package", "6.12.7", "as-is", "um", FIXED, BROKEN,
-                           judged=judged, logs={"hwlat": Path("log")}, error=error,
+                           verdicts=verdicts, logs={"hwlat": Path("log")}, error=error,
                            problems=[report.Problem(what, Path("log")) for what in problems])
 
     def status(self, *cells, toothless=()):

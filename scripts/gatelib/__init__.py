@@ -2,6 +2,7 @@
 """What scripts/gate is made of.
 
 Data goes one way: tree -> patched tree -> kernel -> boot -> log -> results
--> verdict -> report.  Each step has a module of its own, and what they all
-look up stands in tables.py.
+-> verdict -> report.  Each step has a room: trees, kernels, guests, results;
+commands goes through them.  base is what all share, and data what they all
+look up.  A room imports from those before it only.
 """

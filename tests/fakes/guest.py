@@ -7,7 +7,7 @@ from typing import List, Tuple
 
 sys.path.insert(0, os.environ["GATE_TEST_SCRIPTS"])
 
-from gatelib import tables  # noqa: E402
+from gatelib.data import tests# noqa: E402
 
 FAKE = os.environ.get("GATE_FAKE", "")
 
@@ -17,7 +17,7 @@ def _cases(suite: str, kernel: str, flavour: str) -> List[Tuple[str, str]]:
     absent = {"hwlat": "read_once" not in kernel,
               "tick": "trylock" not in kernel and "gate()" not in kernel}
     cases = [("plain_case", "ok")]
-    for row in tables.CASES:
+    for row in tests.CASES:
         if row.suite != suite:
             continue
         result = "not ok" if absent.get(row.fix or "") else "ok"
@@ -53,7 +53,7 @@ def _suite(number: int, suite: str, kernel: str, flavour: str) -> List[str]:
 
 def console(kernel: str, flavour: str) -> str:
     """Return the console of a kernel whose sources are the text kernel."""
-    suites = tables.SUITES_KUNIT[:1] if FAKE == "missing-suite" else tables.SUITES_KUNIT
+    suites = tests.SUITES_KUNIT[:1] if FAKE == "missing-suite" else tests.SUITES_KUNIT
     lines = ["KTAP version 1", f"1..{len(suites)}"]
     for number, suite in enumerate(suites, 1):
         lines += _suite(number, suite, kernel, flavour)

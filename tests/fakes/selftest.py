@@ -8,13 +8,13 @@ from typing import List
 
 sys.path.insert(0, os.environ["GATE_TEST_SCRIPTS"])
 
-from gatelib import tables  # noqa: E402
+from gatelib.data import tests# noqa: E402
 
 FAKE = os.environ.get("GATE_FAKE", "")
-_ITEMS = {item.program: item for guest in tables.GUESTS for item in guest.items}
+_ITEMS = {item.program: item for guest in tests.GUESTS for item in guest.items}
 
 
-def _fails(row: tables.Case, kernel: str, cmdline: str) -> bool:
+def _fails(row: tests.Case, kernel: str, cmdline: str) -> bool:
     if FAKE == "selftest-toothless":
         return False
     gate = "gate()" in kernel and "JIFFIES_STAMPEDE_STRICT" not in cmdline
@@ -22,9 +22,9 @@ def _fails(row: tables.Case, kernel: str, cmdline: str) -> bool:
     return absent.get(row.fix or "", False) or (FAKE == "selftest-fails" and row.fix is None)
 
 
-def _program(item: tables.Item, kernel: str, cmdline: str) -> List[str]:
+def _program(item: tests.Item, kernel: str, cmdline: str) -> List[str]:
     """Return what a program prints, and its end as init words it."""
-    rows = [row for row in tables.CASES if row.suite == item.suite]
+    rows = [row for row in tests.CASES if row.suite == item.suite]
     if item.case:
         bad = _fails(rows[0], kernel, cmdline)
         return ["# samples=9", f"# of {'failed' if bad else 'passed'}:  1",
