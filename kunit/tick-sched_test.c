@@ -28,14 +28,6 @@
 #define TEST_QUIET_NS		(NSEC_PER_SEC / 5)
 #define TEST_MAX_TICKS		10
 
-/* How the kernel treats CPUs which are not the timekeeper when the lock is held */
-enum tick_test_limit {
-	TICK_TEST_UNKNOWN,
-	TICK_TEST_ALL_WAIT,
-	TICK_TEST_ONE_WAITS,
-	TICK_TEST_NONE_WAITS,
-};
-
 /* What a tick left behind */
 struct tick_test_seen {
 	bool		waited;		/* for jiffies_lock, until it was dropped */
@@ -72,8 +64,7 @@ struct tick_test {
 	bool			finished;
 };
 
-/* Found out once for the suite */
-static enum tick_test_limit tick_test_limit;
+/* As they were before the first case */
 static s64 tick_test_start_offset;
 static bool tick_test_start_oneshot;
 
@@ -346,16 +337,9 @@ static const struct tick_test_seen *tick_test_play(struct kunit *test,
 }
 
 /* Can a lock be held such that a tick notices, and a tick that waits go on? */
-static bool tick_test_can_hold_lock(void)
-{
-	if (IS_ENABLED(CONFIG_SMP))
-		return num_online_cpus() > 1;
-	return IS_ENABLED(CONFIG_DEBUG_SPINLOCK);
-}
-
 static void tick_test_needs_held_lock(struct kunit *test)
 {
-	if (!tick_test_can_hold_lock())
+	if (IS_ENABLED(CONFIG_SMP) ? num_online_cpus() < 2 : !IS_ENABLED(CONFIG_DEBUG_SPINLOCK))
 		kunit_skip(test, "needs two CPUs, or DEBUG_SPINLOCK without SMP");
 }
 
@@ -363,13 +347,6 @@ static void tick_test_needs_cpus(struct kunit *test, int nr)
 {
 	if (num_online_cpus() < nr)
 		kunit_skip(test, "needs %d CPUs", nr);
-}
-
-/* Some kernels let one CPU at a time pass an atomic gate, and that one waits */
-static void tick_test_needs_trylock(struct kunit *test)
-{
-	if (tick_test_limit == TICK_TEST_ONE_WAITS)
-		kunit_skip(test, "only trylock passes: the atomic gate lets one CPU wait");
 }
 
 static void tick_test_not_updated(struct kunit *test, const struct tick_test_seen *seen)
@@ -438,7 +415,6 @@ static void held_lock_returns(struct kunit *test)
 	const struct tick_test_seen *seen;
 
 	tick_test_needs_held_lock(test);
-	tick_test_needs_trylock(test);
 
 	seen = tick_test_play(test, play_held_lock);
 	KUNIT_EXPECT_FALSE(test, seen->waited);
@@ -465,7 +441,6 @@ static void held_lock_retries(struct kunit *test)
 	int i;
 
 	tick_test_needs_held_lock(test);
-	tick_test_needs_trylock(test);
 
 	seen = tick_test_play(test, play_held_lock_retries);
 	for (i = 0; i < TEST_RETRIES; i++) {
@@ -483,10 +458,21 @@ static void all_cpus_return(struct kunit *test)
 	struct tick_test *t = test->priv;
 
 	tick_test_needs_cpus(test, 2);
-	tick_test_needs_trylock(test);
 
 	tick_test_play(test, tick_test_all_tick_held);
 	KUNIT_EXPECT_EQ(test, t->nr_returned, t->nr_cpus - 1);
+}
+
+/* What is left to a kernel that lets one CPU at a time stand in for the timekeeper */
+static void at_most_one_cpu_waits(struct kunit *test)
+{
+	struct tick_test *t = test->priv;
+
+	/* With two there is but one which could wait */
+	tick_test_needs_cpus(test, 3);
+
+	tick_test_play(test, tick_test_all_tick_held);
+	KUNIT_EXPECT_GE(test, t->nr_returned, t->nr_cpus - 2);
 }
 
 static void play_not_due(struct tick_test *t)
@@ -661,58 +647,15 @@ static void jiffies_agree_with_ktime(struct kunit *test)
 	KUNIT_EXPECT_GE(test, off, -2 * TICK_NSEC);
 }
 
-static void play_retry(struct tick_test *t)
-{
-	tick_test_stall(t, t->ticker, TEST_STALLED_TICKS);
-	tick_test_tick_free(t);
-}
-
-/*
- * What the kernel does is found out by looking at it. Where three CPUs are there
- * it is the number of those that return from a held lock. With less, a kernel
- * which never tries again has no limit at all, and one that does has the gate.
- */
-static enum tick_test_limit tick_test_find_limit(struct tick_test *t)
-{
-	if (!tick_test_can_hold_lock())
-		return TICK_TEST_UNKNOWN;
-
-	if (num_online_cpus() > 2) {
-		if (tick_test_run(t, tick_test_all_tick_held))
-			return TICK_TEST_UNKNOWN;
-		if (t->nr_returned == t->nr_cpus - 1)
-			return TICK_TEST_NONE_WAITS;
-		if (t->nr_returned == t->nr_cpus - 2)
-			return TICK_TEST_ONE_WAITS;
-		return TICK_TEST_ALL_WAIT;
-	}
-
-	if (tick_test_run(t, play_held_lock))
-		return TICK_TEST_UNKNOWN;
-	if (!t->seen[0].waited && !t->seen[0].ticks)
-		return TICK_TEST_NONE_WAITS;
-	memset(t, 0, sizeof(*t));
-	if (tick_test_run(t, play_retry))
-		return TICK_TEST_UNKNOWN;
-	return t->seen[0].ticks ? TICK_TEST_ONE_WAITS : TICK_TEST_ALL_WAIT;
-}
-
 static int tick_test_suite_init(struct kunit_suite *suite)
 {
-	struct tick_test *t;
 	int ms;
 
 	/* At boot it can take a second until a clocksource allows for it */
 	for (ms = 0; ms < TEST_ONESHOT_MS && !tick_test_all_oneshot(); ms++)
 		fsleep(USEC_PER_MSEC);
 	tick_test_start_oneshot = tick_test_all_oneshot();
-
-	t = kzalloc(sizeof(*t), GFP_KERNEL);
-	if (!t)
-		return -ENOMEM;
 	tick_test_start_offset = tick_test_best_offset();
-	tick_test_limit = tick_test_find_limit(t);
-	kfree(t);
 	return 0;
 }
 
@@ -728,6 +671,7 @@ static struct kunit_case tick_sched_test_cases[] = {
 	KUNIT_CASE(held_lock_returns),
 	KUNIT_CASE(held_lock_retries),
 	KUNIT_CASE(all_cpus_return),
+	KUNIT_CASE(at_most_one_cpu_waits),
 	KUNIT_CASE(not_due_does_not_touch_lock),
 	KUNIT_CASE(timekeeper_updates_at_once),
 	KUNIT_CASE(timekeeper_waits_for_lock),
