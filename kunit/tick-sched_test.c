@@ -19,14 +19,36 @@
 
 /* What users of a kernel see as the length of a stall, whatever its name is */
 #define TEST_STALLED_TICKS	5
-/* A tick that neither returns nor is seen at the lock for so long is stuck */
-#define TEST_PATIENCE_NS	(2 * NSEC_PER_SEC)
+/*
+ * One turn of the director while it waits for other CPUs. Patience is counted in
+ * turns: the clock goes on while a host does not run the CPUs, turns do not. They
+ * are also some time each, so that a fast machine is as patient as a slow one.
+ */
+#define TEST_TURN_US		10
+/* In so many turns all CPUs but those at the lock get out of a tick, 200ms at least */
+#define TEST_TURNS_CONTENDED	20000
+/* The same if nobody is seen at the lock, which not every lock shows */
+#define TEST_TURNS_SILENT	(10 * TEST_TURNS_CONTENDED)
+/* A CPU which did nothing for so many, with the lock free, will not do anything any more */
+#define TEST_TURNS_LOST		(10 * TEST_TURNS_SILENT)
 /* Readings of the clock against jiffies, and how long to wait for one-shot mode */
 #define TEST_READINGS		10
 #define TEST_ONESHOT_MS		5000
-/* With the lock contended it is enough if nobody else returned for so long */
-#define TEST_QUIET_NS		(NSEC_PER_SEC / 5)
 #define TEST_MAX_TICKS		10
+
+/* How far a CPU is with the tick that the director told it to do */
+enum tick_test_step {
+	TICK_TEST_IDLE,
+	TICK_TEST_TOLD,
+	TICK_TEST_BEGUN,
+	TICK_TEST_DONE,
+	TICK_TEST_NR_STEPS,
+};
+
+struct tick_test_cpu {
+	struct tick_sched	ts;
+	enum tick_test_step	step;
+};
 
 /* What a tick left behind */
 struct tick_test_seen {
@@ -46,10 +68,9 @@ struct tick_test {
 
 	int			director;
 	int			ticker;		/* the CPU which does the single ticks */
-	int			nr_cpus;	/* online ones */
-	struct tick_sched __percpu *ts;
+	struct tick_test_cpu __percpu *cpus;
 	ktime_t			now;		/* the time of the next tick */
-	int			nr_returned;	/* of the CPUs which ticked at once */
+	int			nr_waiters;	/* of the CPUs which ticked at once */
 
 	/* The globals as they were */
 	u64			jiffies;
@@ -58,10 +79,7 @@ struct tick_test {
 	unsigned int		sequence;
 	int			tick_cpu;
 
-	/* From the director to the other CPUs, and back */
-	cpumask_var_t		todo;
-	cpumask_var_t		done;
-	bool			finished;
+	bool			finished;	/* from the director to the others */
 };
 
 /* As they were before the first case */
@@ -98,51 +116,72 @@ static void tick_test_drop_lock(void)
 
 static void tick_test_do_tick(struct tick_test *t)
 {
-	tick_sched_do_timer(this_cpu_ptr(t->ts), t->now);
+	tick_sched_do_timer(&this_cpu_ptr(t->cpus)->ts, t->now);
 }
 
 static void tick_test_tell(struct tick_test *t, int cpu)
 {
-	cpumask_clear_cpu(cpu, t->done);
-	/* The CPU sees its order after all that the order is about */
-	smp_mb__before_atomic();
-	cpumask_set_cpu(cpu, t->todo);
+	/* The CPU sees its order after all that the order is about: tick_test_follow() */
+	smp_store_release(&per_cpu_ptr(t->cpus, cpu)->step, TICK_TEST_TOLD);
 }
 
-static bool tick_test_is_done(struct tick_test *t, int cpu)
+static void tick_test_count(struct tick_test *t, int nr[TICK_TEST_NR_STEPS])
 {
-	bool done = cpumask_test_cpu(cpu, t->done);
+	int cpu;
 
-	/* Pairs with the barrier behind the tick in tick_test_follow() */
-	smp_rmb();
-	return done;
+	memset(nr, 0, TICK_TEST_NR_STEPS * sizeof(*nr));
+	for_each_online_cpu(cpu) {
+		/* Who sees a tick done sees what it did: tick_test_follow() */
+		nr[smp_load_acquire(&per_cpu_ptr(t->cpus, cpu)->step)]++;
+	}
+}
+
+/* Nothing but a panic gets a CPU out of stop_machine() that does not come back */
+static void tick_test_turn(unsigned int *turns)
+{
+	if (++*turns > TEST_TURNS_LOST)
+		panic("tick_sched test: a CPU does not finish its tick\n");
+	udelay(TEST_TURN_US);
 }
 
 /*
- * Wait until @cpu did its tick. Returns false if it waits for the lock, which is
- * seen in the lock itself or, where the lock does not show waiters, by patience.
+ * Do the @nr CPUs which are in a tick wait for the lock, now that none of them has
+ * come out for so many turns? If it is but one, who is seen at the lock is that one.
  */
-static bool tick_test_returns(struct tick_test *t, int cpu)
+static bool tick_test_all_wait(int nr, unsigned int turns)
 {
-	u64 end = ktime_get_mono_fast_ns() + TEST_PATIENCE_NS;
-
-	while (!tick_test_is_done(t, cpu)) {
-		if (raw_spin_is_contended(&jiffies_lock) || ktime_get_mono_fast_ns() > end)
-			return tick_test_is_done(t, cpu);
-		cpu_relax();
-	}
-	return true;
+	if (!raw_spin_is_contended(&jiffies_lock))
+		return turns >= TEST_TURNS_SILENT;
+	return nr == 1 || turns >= TEST_TURNS_CONTENDED;
 }
 
-static void tick_test_wait(struct tick_test *t, int cpu)
+/*
+ * Wait until all CPUs did their tick or, if the lock is @held, until those which
+ * are left wait for it. A CPU that has not begun is waited for: only the host can
+ * be the reason. Returns how many are left.
+ */
+static int tick_test_wait(struct tick_test *t, bool held)
 {
-	while (!tick_test_is_done(t, cpu))
-		cpu_relax();
+	int nr[TICK_TEST_NR_STEPS], told = 0, begun = 0;
+	unsigned int turns = 0;
+
+	tick_test_count(t, nr);
+	while (nr[TICK_TEST_TOLD] || nr[TICK_TEST_BEGUN]) {
+		if (nr[TICK_TEST_TOLD] != told || nr[TICK_TEST_BEGUN] != begun)
+			turns = 0;
+		told = nr[TICK_TEST_TOLD];
+		begun = nr[TICK_TEST_BEGUN];
+		if (held && !told && tick_test_all_wait(begun, turns))
+			break;
+		tick_test_turn(&turns);
+		tick_test_count(t, nr);
+	}
+	return nr[TICK_TEST_BEGUN];
 }
 
 static void tick_test_look(struct tick_test *t, struct tick_test_seen *seen)
 {
-	struct tick_sched *ts = per_cpu_ptr(t->ts, t->ticker);
+	struct tick_sched *ts = &per_cpu_ptr(t->cpus, t->ticker)->ts;
 
 	seen->stalled = ts->stalled_jiffies;
 	seen->not_noted = jiffies - ts->last_tick_jiffies;
@@ -152,62 +191,40 @@ static void tick_test_look(struct tick_test *t, struct tick_test_seen *seen)
 	seen->tick_cpu = tick_do_timer_cpu;
 }
 
-/* One tick on the ticker. If it waits for the lock, @held, it is released. */
-static void tick_test_tick(struct tick_test *t, bool held)
+static void tick_test_tick_free(struct tick_test *t)
+{
+	if (t->ticker == t->director)
+		tick_test_do_tick(t);
+	else
+		tick_test_tell(t, t->ticker);
+	tick_test_wait(t, false);
+	tick_test_look(t, &t->seen[t->nr_seen++]);
+}
+
+/* One tick on the ticker with the lock held, until the tick is done or waits */
+static void tick_test_tick_held(struct tick_test *t)
 {
 	struct tick_test_seen *seen = &t->seen[t->nr_seen++];
 
-	if (t->ticker == t->director) {
-		tick_test_do_tick(t);
-	} else {
-		tick_test_tell(t, t->ticker);
-		seen->waited = !tick_test_returns(t, t->ticker);
-		if (seen->waited && held) {
-			tick_test_drop_lock();
-			tick_test_wait(t, t->ticker);
-			tick_test_hold_lock();
-		}
-	}
-	tick_test_look(t, seen);
-}
-
-static void tick_test_tick_free(struct tick_test *t)
-{
-	tick_test_tick(t, false);
-}
-
-static void tick_test_tick_held(struct tick_test *t)
-{
 	tick_test_hold_lock();
-	tick_test_tick(t, true);
+	if (t->ticker == t->director)
+		tick_test_do_tick(t);
+	else
+		tick_test_tell(t, t->ticker);
+	seen->waited = tick_test_wait(t, true);
 	tick_test_drop_lock();
+
+	tick_test_wait(t, false);
+	tick_test_look(t, seen);
 }
 
 /* As if @cpu had seen @ticks ticks without a change of jiffies */
 static void tick_test_stall(struct tick_test *t, int cpu, unsigned int ticks)
 {
-	struct tick_sched *ts = per_cpu_ptr(t->ts, cpu);
+	struct tick_sched *ts = &per_cpu_ptr(t->cpus, cpu)->ts;
 
 	ts->last_tick_jiffies = jiffies;
 	ts->stalled_jiffies = ticks;
-}
-
-/* Count the CPUs which did their tick, until the others are known to wait */
-static void tick_test_count_returned(struct tick_test *t)
-{
-	u64 now = ktime_get_mono_fast_ns(), last = now, start = now;
-	int nr;
-
-	while (t->nr_returned < t->nr_cpus - 1 && now - start < TEST_PATIENCE_NS) {
-		if (raw_spin_is_contended(&jiffies_lock) && now - last > TEST_QUIET_NS)
-			break;
-		cpu_relax();
-		now = ktime_get_mono_fast_ns();
-		nr = cpumask_weight(t->done);
-		if (nr != t->nr_returned)
-			last = now;
-		t->nr_returned = nr;
-	}
 }
 
 /* All CPUs but the director tick at once while the lock is held */
@@ -223,30 +240,25 @@ static void tick_test_all_tick_held(struct tick_test *t)
 		if (cpu != t->director)
 			tick_test_tell(t, cpu);
 	}
-	tick_test_count_returned(t);
+	t->nr_waiters = tick_test_wait(t, true);
 	tick_test_drop_lock();
 
-	for_each_online_cpu(cpu) {
-		if (cpu != t->director)
-			tick_test_wait(t, cpu);
-	}
+	tick_test_wait(t, false);
 }
 
 /* The other CPUs do as they are told until the director finished */
 static void tick_test_follow(struct tick_test *t)
 {
-	int cpu = smp_processor_id();
+	enum tick_test_step *step = &this_cpu_ptr(t->cpus)->step;
 
 	/* Pairs with the release when the director finished in tick_test_on_cpu() */
 	while (!smp_load_acquire(&t->finished)) {
-		if (cpumask_test_cpu(cpu, t->todo)) {
-			cpumask_clear_cpu(cpu, t->todo);
-			/* The order is read before what it is about */
-			smp_mb__after_atomic();
+		/* Pairs with the release in tick_test_tell() */
+		if (smp_load_acquire(step) == TICK_TEST_TOLD) {
+			WRITE_ONCE(*step, TICK_TEST_BEGUN);
 			tick_test_do_tick(t);
-			/* Who sees the tick done sees what it did */
-			smp_mb__before_atomic();
-			cpumask_set_cpu(cpu, t->done);
+			/* Pairs with the acquire in tick_test_count() */
+			smp_store_release(step, TICK_TEST_DONE);
 		}
 		cpu_relax();
 	}
@@ -292,6 +304,7 @@ static int tick_test_on_cpu(void *data)
 
 	t->play(t);
 
+	/* No tick is left which could undo this */
 	tick_test_restore(t);
 	/* Nobody leaves before everything is as it was */
 	smp_store_release(&t->finished, true);
@@ -300,29 +313,20 @@ static int tick_test_on_cpu(void *data)
 
 static int tick_test_run(struct tick_test *t, void (*play)(struct tick_test *t))
 {
-	int ret = -ENOMEM;
+	int ret;
 
-	t->ts = alloc_percpu(struct tick_sched);
-	if (!t->ts)
-		return ret;
-	if (!zalloc_cpumask_var(&t->todo, GFP_KERNEL))
-		goto free_ts;
-	if (!zalloc_cpumask_var(&t->done, GFP_KERNEL))
-		goto free_todo;
+	t->cpus = alloc_percpu(struct tick_test_cpu);
+	if (!t->cpus)
+		return -ENOMEM;
 
 	cpus_read_lock();
 	t->play = play;
-	t->nr_cpus = num_online_cpus();
 	t->director = cpumask_first(cpu_online_mask);
-	t->ticker = t->nr_cpus > 1 ? cpumask_last(cpu_online_mask) : t->director;
+	t->ticker = cpumask_last(cpu_online_mask);
 	ret = stop_machine_cpuslocked(tick_test_on_cpu, t, cpu_online_mask);
 	cpus_read_unlock();
 
-	free_cpumask_var(t->done);
-free_todo:
-	free_cpumask_var(t->todo);
-free_ts:
-	free_percpu(t->ts);
+	free_percpu(t->cpus);
 	return ret;
 }
 
@@ -460,7 +464,7 @@ static void all_cpus_return(struct kunit *test)
 	tick_test_needs_cpus(test, 2);
 
 	tick_test_play(test, tick_test_all_tick_held);
-	KUNIT_EXPECT_EQ(test, t->nr_returned, t->nr_cpus - 1);
+	KUNIT_EXPECT_EQ(test, t->nr_waiters, 0);
 }
 
 /* What is left to a kernel that lets one CPU at a time stand in for the timekeeper */
@@ -472,7 +476,7 @@ static void at_most_one_cpu_waits(struct kunit *test)
 	tick_test_needs_cpus(test, 3);
 
 	tick_test_play(test, tick_test_all_tick_held);
-	KUNIT_EXPECT_GE(test, t->nr_returned, t->nr_cpus - 2);
+	KUNIT_EXPECT_LE(test, t->nr_waiters, 1);
 }
 
 static void play_not_due(struct tick_test *t)
@@ -533,7 +537,7 @@ static void play_update_before_waiter(struct tick_test *t)
 	WRITE_ONCE(tick_do_timer_cpu, t->ticker);
 	tick_test_hold_lock();
 	tick_test_tell(t, t->ticker);
-	t->seen->waited = !tick_test_returns(t, t->ticker);
+	t->seen->waited = tick_test_wait(t, true);
 
 	/* Raw, since lockdep does not know that the lock is held */
 	raw_write_seqcount_begin(&jiffies_seq);
@@ -543,7 +547,7 @@ static void play_update_before_waiter(struct tick_test *t)
 	raw_write_seqcount_end(&jiffies_seq);
 
 	tick_test_drop_lock();
-	tick_test_wait(t, t->ticker);
+	tick_test_wait(t, false);
 	tick_test_look(t, t->seen);
 }
 
