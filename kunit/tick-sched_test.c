@@ -70,7 +70,11 @@ struct tick_test {
 	int			ticker;		/* the CPU which does the single ticks */
 	struct tick_test_cpu __percpu *cpus;
 	ktime_t			now;		/* the time of the next tick */
-	int			nr_waiters;	/* of the CPUs which ticked at once */
+
+	/* What was measured while the lock was held */
+	int			nr_waiters;	/* ticks that waited for it */
+	u64			ticks_held;	/* jiffies that moved */
+	int			nr_ticked;	/* CPUs, when all of them ticked at once */
 
 	/* The globals as they were */
 	u64			jiffies;
@@ -205,6 +209,7 @@ static void tick_test_tick_free(struct tick_test *t)
 static void tick_test_tick_held(struct tick_test *t)
 {
 	struct tick_test_seen *seen = &t->seen[t->nr_seen++];
+	u64 was = jiffies_64;
 
 	tick_test_hold_lock();
 	if (t->ticker == t->director)
@@ -212,6 +217,8 @@ static void tick_test_tick_held(struct tick_test *t)
 	else
 		tick_test_tell(t, t->ticker);
 	seen->waited = tick_test_wait(t, true);
+	t->nr_waiters += seen->waited;
+	t->ticks_held += jiffies_64 - was;
 	tick_test_drop_lock();
 
 	tick_test_wait(t, false);
@@ -230,6 +237,7 @@ static void tick_test_stall(struct tick_test *t, int cpu, unsigned int ticks)
 /* All CPUs but the director tick at once while the lock is held */
 static void tick_test_all_tick_held(struct tick_test *t)
 {
+	int nr[TICK_TEST_NR_STEPS];
 	int cpu;
 
 	for_each_online_cpu(cpu)
@@ -244,6 +252,8 @@ static void tick_test_all_tick_held(struct tick_test *t)
 	tick_test_drop_lock();
 
 	tick_test_wait(t, false);
+	tick_test_count(t, nr);
+	t->nr_ticked = nr[TICK_TEST_DONE];
 }
 
 /* The other CPUs do as they are told until the director finished */
@@ -353,6 +363,20 @@ static void tick_test_needs_cpus(struct kunit *test, int nr)
 		kunit_skip(test, "needs %d CPUs", nr);
 }
 
+/* What was measured goes to the log, whatever is then asserted of it */
+static void tick_test_figure(struct kunit *test, const char *name, s64 value)
+{
+	kunit_info(test, "%s=%lld", name, value);
+}
+
+static void tick_test_held_figures(struct kunit *test)
+{
+	struct tick_test *t = test->priv;
+
+	tick_test_figure(test, "waited", t->nr_waiters);
+	tick_test_figure(test, "ticks", t->ticks_held);
+}
+
 static void tick_test_not_updated(struct kunit *test, const struct tick_test_seen *seen)
 {
 	KUNIT_EXPECT_EQ(test, seen->ticks, 0);
@@ -421,6 +445,7 @@ static void held_lock_returns(struct kunit *test)
 	tick_test_needs_held_lock(test);
 
 	seen = tick_test_play(test, play_held_lock);
+	tick_test_held_figures(test);
 	KUNIT_EXPECT_FALSE(test, seen->waited);
 	tick_test_not_updated(test, seen);
 	KUNIT_EXPECT_EQ(test, seen->stalled, TEST_STALLED_TICKS);
@@ -442,11 +467,17 @@ static void play_held_lock_retries(struct tick_test *t)
 static void held_lock_retries(struct kunit *test)
 {
 	const struct tick_test_seen *seen;
+	int retries = 0;
 	int i;
 
 	tick_test_needs_held_lock(test);
 
 	seen = tick_test_play(test, play_held_lock_retries);
+	/* With a count that is kept the next tick tries again */
+	for (i = 0; i < TEST_RETRIES; i++)
+		retries += seen[i].stalled >= TEST_STALLED_TICKS;
+	tick_test_held_figures(test);
+	tick_test_figure(test, "retries", retries);
 	for (i = 0; i < TEST_RETRIES; i++) {
 		KUNIT_EXPECT_FALSE(test, seen[i].waited);
 		tick_test_not_updated(test, &seen[i]);
@@ -457,26 +488,30 @@ static void held_lock_retries(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen[i].not_noted, 0);
 }
 
-static void all_cpus_return(struct kunit *test)
+static int tick_test_play_all(struct kunit *test)
 {
 	struct tick_test *t = test->priv;
 
+	tick_test_play(test, tick_test_all_tick_held);
+	tick_test_figure(test, "cpus", t->nr_ticked);
+	tick_test_figure(test, "waiters", t->nr_waiters);
+	return t->nr_waiters;
+}
+
+static void all_cpus_return(struct kunit *test)
+{
 	tick_test_needs_cpus(test, 2);
 
-	tick_test_play(test, tick_test_all_tick_held);
-	KUNIT_EXPECT_EQ(test, t->nr_waiters, 0);
+	KUNIT_EXPECT_EQ(test, tick_test_play_all(test), 0);
 }
 
 /* What is left to a kernel that lets one CPU at a time stand in for the timekeeper */
 static void at_most_one_cpu_waits(struct kunit *test)
 {
-	struct tick_test *t = test->priv;
-
 	/* With two there is but one which could wait */
 	tick_test_needs_cpus(test, 3);
 
-	tick_test_play(test, tick_test_all_tick_held);
-	KUNIT_EXPECT_LE(test, t->nr_waiters, 1);
+	KUNIT_EXPECT_LE(test, tick_test_play_all(test), 1);
 }
 
 static void play_not_due(struct tick_test *t)
