@@ -177,6 +177,12 @@ static unsigned int hwlat_test_reads(struct kunit *test)
 	return clock->reads;
 }
 
+/* What was measured goes to the log, whatever is then asserted of it */
+static void hwlat_test_figure(struct kunit *test, const char *name, s64 value)
+{
+	kunit_info(test, "%s=%lld", name, value);
+}
+
 /* At clock read @read of each sample that follows, time jumps by @ns */
 static void hwlat_test_jump(struct kunit *test, int nr, unsigned int read, s64 ns)
 {
@@ -383,9 +389,12 @@ static void hwlat_test_shrink_width(unsigned int read)
 static void sample_width_change_ignored(struct kunit *test)
 {
 	struct hwlat_test_clock *clock = test->priv;
+	int ret;
 
 	clock->hook = hwlat_test_shrink_width;
-	KUNIT_EXPECT_EQ(test, hwlat_test_sample(test), 0);
+	ret = hwlat_test_sample(test);
+	hwlat_test_figure(test, "clock_reads", hwlat_test_reads(test));
+	KUNIT_EXPECT_EQ(test, ret, 0);
 	KUNIT_EXPECT_EQ(test, hwlat_test_reads(test), TEST_FULL_READS);
 
 	/* It is the width of the next sample */
@@ -423,6 +432,7 @@ static void sample_width_loaded_once(struct kunit *test)
 {
 	struct perf_event *watch;
 	u64 sample_width;
+	int loads, ret;
 
 	atomic_set(&hwlat_test_hits, 0);
 	watch = hwlat_test_watch(test, &hwlat_data.sample_width, HW_BREAKPOINT_RW,
@@ -433,8 +443,11 @@ static void sample_width_loaded_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sample_width, TEST_WIDTH_US);
 	KUNIT_EXPECT_EQ(test, atomic_xchg(&hwlat_test_hits, 0), 1);
 
-	KUNIT_EXPECT_EQ(test, hwlat_test_sample(test), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&hwlat_test_hits), 1);
+	ret = hwlat_test_sample(test);
+	loads = atomic_read(&hwlat_test_hits);
+	hwlat_test_figure(test, "loads", loads);
+	KUNIT_EXPECT_EQ(test, ret, 0);
+	KUNIT_EXPECT_EQ(test, loads, 1);
 
 	perf_event_release_kernel(watch);
 }
@@ -455,6 +468,7 @@ static void hwlat_test_count_seen(struct perf_event *event, struct perf_sample_d
 static void seqnum_unique_if_interrupted(struct kunit *test)
 {
 	struct perf_event *watch;
+	int ret;
 
 	/* Elsewhere a watchpoint may stop an atomic operation, and that for ever */
 	if (!IS_ENABLED(CONFIG_X86_64))
@@ -468,8 +482,13 @@ static void seqnum_unique_if_interrupted(struct kunit *test)
 	hwlat_test_reset_count();
 	KUNIT_EXPECT_GT(test, atomic_xchg(&hwlat_test_hits, 0), 1);
 
-	KUNIT_EXPECT_EQ(test, hwlat_test_sample(test), 1);
+	ret = hwlat_test_sample(test);
 	perf_event_release_kernel(watch);
+
+	hwlat_test_figure(test, "samples", hwlat_test.reported);
+	hwlat_test_figure(test, "duplicates", hwlat_test.reported == 2 &&
+			  hwlat_test.before.seqnum == hwlat_test.last.seqnum);
+	KUNIT_EXPECT_EQ(test, ret, 1);
 
 	/*
 	 * The one in between was counted second and reported first. Emulators do not
@@ -585,6 +604,8 @@ static void seqnum_unique_across_cpus(struct kunit *test)
 	for (round = 0; round < TEST_ROUNDS && unique; round++)
 		unique = hwlat_test_race(TEST_SAMPLES);
 
+	hwlat_test_figure(test, "samples", hwlat_test.nr_seen);
+	hwlat_test_figure(test, "duplicates", atomic_read(&hwlat_test.duplicates));
 	KUNIT_EXPECT_EQ(test, atomic_read(&hwlat_test.duplicates), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&hwlat_test.out_of_range), 0);
 	KUNIT_EXPECT_TRUE(test, unique);
