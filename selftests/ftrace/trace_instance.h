@@ -31,7 +31,8 @@
 
 #define TRACE_PATH	256
 #define TRACE_DEFAULT	"/sys/kernel/tracing"
-#define GUARD_SECONDS	20	/* bound for a guard to be done */
+#define UNDO_TRIES	3000	/* to remove an instance, one every 10 ms */
+#define GUARD_SECONDS	120	/* bound for a guard to be done, also if slow */
 
 struct trace_instance {
 	char root[TRACE_PATH / 4];	/* where tracefs is mounted */
@@ -145,7 +146,7 @@ static inline void trace_instance_undo(const struct trace_instance *ti)
 
 	trace_write("0", "%s/events/enable", ti->dir);
 	trace_write("nop", "%s/current_tracer", ti->dir);
-	for (tries = 0; tries < 500; tries++) {
+	for (tries = 0; tries < UNDO_TRIES; tries++) {
 		if (!rmdir(ti->dir) || errno != EBUSY)
 			break;
 		nanosleep(&tick, NULL);
