@@ -11,15 +11,19 @@
  * watchpoint (see hwlat_watch.c) makes races for the counter happen within
  * seconds; without it, the same takes luck.
  *
+ * What bounds a case is the samples that came, and how often it has looked for
+ * them, not only the clock: the machine may be a virtual one which is slow, or
+ * stands still for seconds while its clocks go on.
+ *
  * Environment:
- *   HWLAT_SEQNUM_SECONDS=N   how long each case samples, 3 if not given; up to
- *                            ten times that where samples are rare
+ *   HWLAT_SEQNUM_SECONDS=N   how long each case samples, 3 if not given; ten
+ *                            times that where samples are rare, and more on a
+ *                            slow machine
  *   HWLAT_SEQNUM_WATCH=0     no watchpoint
  */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <limits.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/sysinfo.h>
 
@@ -28,15 +32,17 @@
 
 #define DEFAULT_SECONDS		3
 #define ENOUGH_PER_CPU		64	/* samples, if they come in time */
-#define PATIENCE		10	/* times the seconds */
+#define ENOUGH_TURNS	4	/* of what disturbs hwlat */
+#define PATIENCE	10	/* times the seconds, in looks */
 #define WIDTH			"1009"	/* odd enough to be found in memory */
 #define WINDOW			"3011"
 #define LOWEST_THRESH		"1"	/* us */
 #define HIGHEST_THRESH		"100000000"
-#define POLL_MS			10
-#define START_MS		30000	/* bound for a sampling thread to start */
-#define FIRST_MS		10000	/* bound for the first sample to come */
-#define BOUND_SECONDS		300	/* for a case, besides its sampling */
+#define POLL_MS			10	/* from one look for samples to the next */
+#define LOOKS_PER_SECOND	(1000 / POLL_MS)	/* at the most */
+#define START_LOOKS		3000	/* bound for a sampling thread to start */
+#define SAMPLE_LOOKS		1000	/* bound for samples to come */
+#define BOUND_SECONDS		1800	/* for a case that hangs */
 #define HARNESS_SECONDS		1000000	/* ours is the one that counts */
 #define RESTARTS		5
 #define MAX_HOTPLUG		3
@@ -73,6 +79,7 @@ struct tally {
 	unsigned long long hidden;
 	struct hidden intervals[MAX_HIDDEN];
 	int nr_intervals;
+	unsigned long long at_hand;	/* may be missing besides, see write_cpumask() */
 };
 
 struct hwlat {
@@ -87,6 +94,7 @@ struct hwlat {
 	char partial[512];	/* of a line */
 	size_t partial_len;
 	int seconds;
+	int looks;		/* for samples, in this run */
 };
 
 static long long now_ms(void)
@@ -381,15 +389,13 @@ static bool note_line(struct tally *tally, const char *line)
 	return strstr(end, "inner/outer(us):") && note(tally, number);
 }
 
-/* Reads what has come, waiting up to @ms for it. Returns false on nonsense. */
-static bool drain(struct hwlat *h, int ms)
+/* Reads what has come. Returns false on nonsense. */
+static bool drain(struct hwlat *h)
 {
-	struct pollfd pfd = { .fd = h->pipe, .events = POLLIN };
 	char *partial = h->partial;
 	char buf[8192];
 	ssize_t len, i;
 
-	poll(&pfd, 1, ms);
 	while ((len = read(h->pipe, buf, sizeof(buf))) > 0) {
 		for (i = 0; i < len; i++) {
 			if (buf[i] != '\n') {
@@ -404,6 +410,27 @@ static bool drain(struct hwlat *h, int ms)
 		}
 	}
 	return true;
+}
+
+/* Lets hwlat run for a while, and reads. The clock may jump, a look is a look. */
+static bool look(struct hwlat *h)
+{
+	const struct timespec pause = { .tv_nsec = POLL_MS * 1000000 };
+
+	nanosleep(&pause, NULL);
+	h->looks++;
+	return drain(h);
+}
+
+/* Looks until there are @samples. Returns false on nonsense. */
+static bool await_samples(struct hwlat *h, unsigned long long samples)
+{
+	int looks;
+
+	for (looks = 0; looks < SAMPLE_LOOKS; looks++)
+		if (h->tally.samples >= samples || !look(h))
+			break;
+	return looks == SAMPLE_LOOKS || h->tally.samples >= samples;
 }
 
 /* Events that the ring buffer says it has lost. */
@@ -441,6 +468,7 @@ static bool start_sampling(struct hwlat *h)
 	char path[TRACE_PATH];
 
 	begin_tally(&h->tally);
+	h->looks = 0;
 	if (set_thresh(ti, LOWEST_THRESH) || set_recording(ti, true) ||
 	    set_tracer(ti, "hwlat"))
 		return false;
@@ -469,10 +497,10 @@ static bool stop_sampling(struct hwlat *h)
 {
 	const struct trace_instance *ti = &h->saved->ti;
 	struct tally *tally = &h->tally;
-	unsigned long long number, gaps = 0;
+	unsigned long long number, excused, gaps = 0;
 
 	if (set_thresh(ti, HIGHEST_THRESH) || set_mode(ti, "per-cpu") ||
-	    set_recording(ti, false) || !drain(h, 0))
+	    set_recording(ti, false) || !drain(h))
 		return false;
 	tally->lost = lost_events(ti);
 	close(h->pipe);
@@ -487,7 +515,8 @@ static bool stop_sampling(struct hwlat *h)
 		else
 			gaps++;
 	}
-	tally->gaps = gaps > tally->lost ? gaps - tally->lost : 0;
+	excused = tally->lost + tally->at_hand;
+	tally->gaps = gaps > excused ? gaps - excused : 0;
 	return true;
 }
 
@@ -511,11 +540,9 @@ typedef bool (*disturb_fn)(struct hwlat *h, int turn);
 /* A slow machine takes longer to give a race the same chance. */
 static bool is_enough(const struct hwlat *h, long long start)
 {
-	long long ms = now_ms() - start;
-
 	if (h->tally.samples < (unsigned int)get_nprocs() * ENOUGH_PER_CPU)
-		return ms >= h->seconds * 1000LL * PATIENCE;
-	return ms >= h->seconds * 1000LL;
+		return h->looks >= h->seconds * LOOKS_PER_SECOND * PATIENCE;
+	return now_ms() - start >= h->seconds * 1000LL;
 }
 
 static void expect_unique(struct __test_metadata *_metadata,
@@ -530,9 +557,10 @@ static void expect_unique(struct __test_metadata *_metadata,
 	start = now_ms();
 	do {
 		if (disturb)
-			ASSERT_TRUE(disturb(h, turn++));
-		ASSERT_TRUE(drain(h, POLL_MS));
-	} while (!is_enough(h, start));
+			ASSERT_TRUE(disturb(h, turn));
+		turn++;
+		ASSERT_TRUE(look(h));
+	} while (turn < ENOUGH_TURNS || !is_enough(h, start));
 	ASSERT_TRUE(stop_sampling(h)) {
 		TH_LOG("stop: %s", strerror(errno));
 	}
@@ -571,8 +599,12 @@ TEST_F_TIMEOUT(hwlat, unique_while_times_change, HARNESS_SECONDS)
 /*
  * hwlat goes on sampling on a CPU that is no longer in the mask, but the ring
  * buffer does not take that CPU's samples and does not count them as lost. So
- * numbers can be missing between the two changes, and before and after them
- * those that each CPU had at hand, that is taken but not written.
+ * numbers can be missing between the two changes, and before them one for each
+ * CPU, which it had at hand, that is taken but not written, however long ago.
+ *
+ * Once there is one sample more than there are CPUs, one of them has written
+ * two, and has taken the second number after the mask was back: no number that
+ * was taken before is higher.
  */
 static bool write_cpumask(struct hwlat *h, int turn)
 {
@@ -580,29 +612,24 @@ static bool write_cpumask(struct hwlat *h, int turn)
 	struct tally *tally = &h->tally;
 	struct hidden *hidden;
 	char all[MAX_CPUS / 4 + MAX_CPUS / 32];
-	unsigned long long samples, at_hand = get_nprocs_conf();
-	long long deadline;
+	unsigned long long wanted, cpus = get_nprocs_conf();
 	bool ok;
 
 	if (turn % 4 || tally->nr_intervals == MAX_HIDDEN)
 		return true;
 	hidden = &tally->intervals[tally->nr_intervals];
 	if (trace_read(all, sizeof(all), "%s/tracing_cpumask", ti->dir) ||
-	    !drain(h, 0))
+	    !drain(h))
 		return false;
-	hidden->first = tally->highest > at_hand ?
-			tally->highest - at_hand : 1;
-	ok = !trace_write("1", "%s/tracing_cpumask", ti->dir) &&
-	     drain(h, POLL_MS);
-	if (trace_write(all, "%s/tracing_cpumask", ti->dir) || !ok ||
-	    !drain(h, 0))
+	hidden->first = tally->highest + 1;
+	tally->at_hand += cpus;
+	ok = !trace_write("1", "%s/tracing_cpumask", ti->dir) && look(h);
+	if (trace_write(all, "%s/tracing_cpumask", ti->dir) || !ok || !drain(h))
 		return false;
-	samples = tally->samples;
-	deadline = now_ms() + FIRST_MS;
-	while (tally->samples == samples && now_ms() < deadline)
-		if (!drain(h, POLL_MS))
-			return false;
-	hidden->last = tally->highest + at_hand;
+	wanted = tally->samples + cpus + 1;
+	if (!await_samples(h, wanted))
+		return false;
+	hidden->last = tally->samples < wanted ? NUMBERS_LIMIT : tally->highest;
 	tally->nr_intervals++;
 	return true;
 }
@@ -658,18 +685,16 @@ static bool cycle_cpu(struct hwlat *h, int turn)
 {
 	int cpu = hotplug_cpu(h->saved, turn % MAX_HOTPLUG);
 	pid_t before = find_thread(cpu);
-	long long deadline;
 	pid_t now;
+	int looks;
 
-	if (set_cpu_online(cpu, false) || !drain(h, POLL_MS) ||
-	    set_cpu_online(cpu, true))
+	if (set_cpu_online(cpu, false) || !look(h) || set_cpu_online(cpu, true))
 		return false;
-	deadline = now_ms() + START_MS;
-	do {
+	for (looks = 0; looks < START_LOOKS && look(h); looks++) {
 		now = find_thread(cpu);
 		if (now && now != before)
 			return true;
-	} while (now_ms() < deadline && drain(h, POLL_MS));
+	}
 	return false;
 }
 
@@ -685,17 +710,13 @@ TEST_F_TIMEOUT(hwlat, unique_over_hotplug, HARNESS_SECONDS)
 /* Doubles are for the others to find: here it is about where it starts. */
 TEST_F_TIMEOUT(hwlat, restart_begins_at_one, HARNESS_SECONDS)
 {
-	long long deadline;
 	int i;
 
 	if (self->h.skip[0])
 		SKIP(return, "%s", self->h.skip);
 	for (i = 0; i < RESTARTS; i++) {
 		ASSERT_TRUE(start_sampling(&self->h));
-		deadline = now_ms() + FIRST_MS;
-		do {
-			ASSERT_TRUE(drain(&self->h, POLL_MS));
-		} while (!self->h.tally.samples && now_ms() < deadline);
+		ASSERT_TRUE(await_samples(&self->h, 1));
 		ASSERT_TRUE(stop_sampling(&self->h));
 		if (!self->h.tally.samples)
 			SKIP(return, "no latency above " LOWEST_THRESH " us here");
