@@ -17,6 +17,8 @@
  *                            present if not given
  *   gate.timeout=SECONDS     bound for each ITEM, 300 if not given
  *   gate.results=DEVICE      where the results go, ttyS1 if not given
+ *   gate.kernel=HASH         which build has to run, its version (uname -v) is
+ *                            "#HASH ...": in another kernel nothing is run
  *   gate.shell               a shell on the console when all ITEMs have run
  *
  * NAME=VALUE without a dot in NAME comes from the kernel as an environment
@@ -36,6 +38,7 @@
 #include <sys/reboot.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -67,6 +70,7 @@ static struct {
 	int cpus;		/* 0: all that are present */
 	int timeout;		/* seconds for one item */
 	bool shell;
+	const char *kernel;
 	const char *dir;
 	const char *results;
 } opt = {
@@ -148,6 +152,8 @@ static void parse_option(char *word)
 		opt.cpus = atoi(value);
 	} else if (!strcmp(word, "gate.timeout")) {
 		opt.timeout = atoi(value);
+	} else if (!strcmp(word, "gate.kernel")) {
+		opt.kernel = value;
 	} else if (!strcmp(word, "gate.results")) {
 		opt.results = value;
 	} else {
@@ -189,6 +195,31 @@ static void open_results(void)
 	if (!out)
 		die(path);
 	setvbuf(out, NULL, _IOLBF, 0);
+}
+
+static void end_results(void)
+{
+	fflush(out);
+	tcdrain(fileno(out));
+	power_off();
+}
+
+/* Whatever was tested in another kernel than the wanted one would prove nothing. */
+static void check_kernel(void)
+{
+	size_t len = opt.kernel ? strlen(opt.kernel) : 0;
+	struct utsname uts;
+
+	uname(&uts);
+	fprintf(out, "# kernel=%s\n", uts.version);
+	if (!opt.kernel)
+		return;
+	if (uts.version[0] == '#' && len &&
+	    !strncmp(uts.version + 1, opt.kernel, len) &&
+	    (!uts.version[1 + len] || uts.version[1 + len] == ' '))
+		return;
+	fprintf(out, "Bail out! another kernel runs: %s\n", uts.version);
+	end_results();
 }
 
 /* The last CPU of a list such as "0-3,8-11", plus one; 0 if there is none. */
@@ -467,6 +498,7 @@ int main(void)
 
 	fputs("KTAP version 1\n", out);
 	fprintf(out, "1..%d\n", opt.nr_items + 1);
+	check_kernel();
 	failed = !cpus_online(1);
 	install_busybox();
 	failed += run_items(2);
@@ -476,7 +508,5 @@ int main(void)
 	/* Without this line the results above are not all there is. */
 	fprintf(out, "# gate-init: end items=%d failed=%d\n",
 		opt.nr_items + 1, failed);
-	fflush(out);
-	tcdrain(fileno(out));
-	power_off();
+	end_results();
 }
