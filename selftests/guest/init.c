@@ -15,7 +15,8 @@
  *                            /kselftest if not given
  *   gate.cpus=N              how many CPUs must be online, all that are
  *                            present if not given
- *   gate.timeout=SECONDS     bound for each ITEM, 300 if not given
+ *   gate.timeout=SECONDS     bound for each ITEM, 300 if not given; the slower
+ *                            the CPUs came online, the more is added
  *   gate.results=DEVICE      where the results go, ttyS1 if not given
  *   gate.kernel=HASH         which build has to run, its version (uname -v) is
  *                            "#HASH ...": in another kernel nothing is run
@@ -46,6 +47,8 @@
 
 #define MAX_ITEMS	64
 #define MAX_ARGS	32
+#define MAX_READS	16	/* of an item's output in a row, a full pipe */
+#define SLOWNESS	20	/* times what bringing CPUs online took */
 #define KILL_MS		10000	/* for a killed item to be gone */
 #define POWER_OFF_SECONDS	10
 #define EXIT_SKIP	4	/* KSFT_SKIP */
@@ -271,11 +274,13 @@ static bool cpus_online(int number)
 	int wanted = opt.cpus ?: present;
 	long long start = now_ms();
 	int online = bring_cpus_online(present);
+	long long took = now_ms() - start;
 	bool ok = online > 0 && online == wanted;
 
+	opt.timeout += SLOWNESS * took / 1000;
 	fprintf(out, "# cpus=%d\n", online);
 	fprintf(out, "# cpus_wanted=%d\n", wanted);
-	fprintf(out, "# cpus_online_ms=%lld\n", now_ms() - start);
+	fprintf(out, "# cpus_online_ms=%lld\n", took);
 	fprintf(out, "%s %d guest/cpus-online\n", ok ? "ok" : "not ok", number);
 	return ok;
 }
@@ -314,13 +319,18 @@ static void exec_item(const char *dir, char **argv, int output,
 	_exit(127);
 }
 
-/* One level deeper than our own lines, as KTAP wants it for a subtest. */
+/*
+ * One level deeper than our own lines, as KTAP wants it for a subtest. Returns
+ * after a while even if there is always more, since an item's time is limited.
+ */
 static void copy_output(int fd, bool *in_line)
 {
 	char buf[4096];
 	ssize_t len, i;
+	int reads;
 
-	while ((len = read(fd, buf, sizeof(buf))) > 0) {
+	for (reads = 0; reads < MAX_READS; reads++) {
+		len = read(fd, buf, sizeof(buf));
 		for (i = 0; i < len; i++) {
 			if (!*in_line)
 				fputs("  ", out);
