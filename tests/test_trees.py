@@ -151,6 +151,17 @@ class Mirror(TreeCase):
         self.assertIn("kernel/time of ", caught.exception.line())
         self.assertIn("is a symbolic link", caught.exception.line())
 
+    def test_linked_file_is_refused(self):
+        name = "kernel/added.c"
+        for target in ("other.c", "nowhere"):
+            (self.tree / name).symlink_to(target)
+            with self.assertRaises(GateError) as caught:
+                self.prepare((TICK, name))
+            self.assertEqual(caught.exception.status, UNUSABLE)
+            self.assertIn(f"the file {name} of ", caught.exception.line())
+            self.assertIn("is a symbolic link", caught.exception.line())
+            (self.tree / name).unlink()
+
     def test_two_trees_of_one_name(self):
         other = make_tree(self.temp / "sub" / "linux")
         self.assertNotEqual(trees.open_tree(str(other), self.cache).folder,

@@ -204,15 +204,21 @@ class PathTree(Tree):
             self._mirror(work, touched)
 
     def _refuse_links(self, touched: Set[str]) -> None:
-        """Raise GateError if a file in touched is reached by a symbolic link.
+        """Raise GateError if a file in touched is a symbolic link or reached by one.
 
-        The mirror has the link as well, and a patch would be written through it.
+        The mirror has the folder's link as well, and a file would be written
+        through it; of a file's link it would have a copy.
         """
         for folder in sorted({str(up) for name in touched for up in Path(name).parents}):
             if (self.original / folder).is_symlink():
                 raise GateError(UNUSABLE, f"the folder {folder} of {self.original} is a symbolic "
                                 "link, through which patches would get out of the mirror",
                                 "put the folder itself there")
+        for name in sorted(touched):
+            if (self.original / name).is_symlink():
+                raise GateError(UNUSABLE, f"the file {name} of {self.original} is a symbolic "
+                                "link, and the gate would write there",
+                                "put the file itself there")
 
     def _mirror(self, work: Workspace, touched: Set[str]) -> None:
         log = work.out / f"{self.folder.name}-mirror.log"
