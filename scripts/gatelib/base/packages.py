@@ -80,4 +80,4 @@ def _install(prefix: List[str], command: List[str], log: Path, env: Mapping[str,
     if proc.run([*prefix, *command], log=log, env=env).status != 0:
         raise GateError(MACHINE, "apt-get could not install the missing packages",
                         f"type: sudo {' '.join(command)}", log=log, tail=proc.tail(log),
-                        fatal=True)
+                        fatal=True, cause="host")

@@ -11,23 +11,33 @@ import shlex
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from types import FrameType
-from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import IO, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from gatelib.base.errors import MACHINE, UNUSABLE, GateError, Interrupted
+from gatelib.base.load import Load, Usage
 
 # Set by "make gate" or by the user's shell, and poison for the make that the
 # gate starts, or for git outside a repository.
 _SCRUB = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MAKEFILES", "O",
           "ARCH", "SUBARCH", "CROSS_COMPILE", "LLVM", "CC", "HOSTCC", "CFLAGS",
-          "LDFLAGS", "KCFLAGS", "V", "W", "C", "PYTHONPATH")
+          "LDFLAGS", "KCFLAGS", "KCPPFLAGS", "KAFLAGS", "LOCALVERSION", "USERCFLAGS",
+          "USERLDFLAGS", "HOSTCFLAGS", "HOSTLDFLAGS", "CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH",
+          "GNUMAKEFLAGS", "TAR_OPTIONS", "SKIP_TARGETS", "TARGETS", "KSFT_INSTALL_PATH",
+          "V", "W", "C", "PYTHONPATH")
 _SCRUB_PREFIX = ("GIT_", "KBUILD_", "KCONFIG_", "KUNIT_")
 
 _PR_SET_PDEATHSIG = 1
 _GRACE = 4.0	# seconds between SIGTERM and SIGKILL: make removes half-written targets
 _POLL = 0.1
+_SAMPLE = 1.0	# seconds between two looks at what a child gets of the machine
+_STARVED_TIMES = 10	# a child that gets nothing has so many times its bound of wall time
+# Bounds for a child whose caller names none: nothing that is run here comes near them.
+HELPER_SECONDS = 7200.0
+HELPER_BYTES = 1 << 28
 
 
 class Done(NamedTuple):
@@ -35,13 +45,14 @@ class Done(NamedTuple):
     status: int		# exit status, or minus the signal
     seconds: float
     timed_out: bool
+    usage: Usage = Usage()
 
 
 def child_env(cache: Path, **extra: str) -> Dict[str, str]:
     """Return the environment for children that build and boot.
 
-    cache: the cache folder; compiler cache, temporary files and what thinks
-    it has a home folder all stay in it.
+    cache: the cache folder; temporary files and what thinks it has a home
+    folder stay in it.
     extra: more variables.
     """
     env = {key: value for key, value in os.environ.items()
@@ -50,9 +61,7 @@ def child_env(cache: Path, **extra: str) -> Dict[str, str]:
     tmp = cache / "tmp"
     home.mkdir(parents=True, exist_ok=True)
     tmp.mkdir(parents=True, exist_ok=True)
-    env.update(LC_ALL="C", HOME=str(home), TMPDIR=str(tmp), CCACHE_DIR=str(cache / "ccache"),
-               # The compiler's own dependency files spare ccache a preprocessor run per file.
-               CCACHE_DEPEND="true",
+    env.update(LC_ALL="C", HOME=str(home), TMPDIR=str(tmp),
                PYTHONDONTWRITEBYTECODE="1", KBUILD_BUILD_USER="gate", KBUILD_BUILD_HOST="gate",
                GIT_OPTIONAL_LOCKS="0", DEBIAN_FRONTEND="noninteractive")
     env.update(extra)
@@ -84,7 +93,7 @@ def start(argv: Sequence[str], *, log: Path, env: Mapping[str, str],
                                     start_new_session=True, preexec_fn=_die_with_parent)
         except OSError as err:
             raise GateError(MACHINE, f"cannot start {argv[0]}: {err.strerror}",
-                            "install it, or mend PATH") from err
+                            "install it, or mend PATH", cause="host") from err
 
 
 def _group_alive(pgid: int) -> bool:
@@ -124,19 +133,23 @@ def _signal_group(pgid: int, number: int) -> None:
 
 
 def run(argv: Sequence[str], *, log: Path, env: Mapping[str, str], cwd: Optional[Path] = None,
-        timeout: Optional[float] = None, tick: Callable[[], None] = lambda: None,
+        timeout: float = HELPER_SECONDS, tick: Callable[[], None] = lambda: None,
         watch: Callable[[float], bool] = lambda seconds: False) -> Done:
     """Run argv to its end, log its output.
 
-    timeout: seconds after which it is stopped.
+    timeout: seconds after which it is stopped, not counting those which the
+    host took from it; ten times as many if the host gives it nothing at all.
     tick: called some times a second, for a progress display.
     watch: called likewise with the seconds so far; True stops the child early.
-    Raises GateError if the program cannot be started; a failing program is
-    for the caller to judge.
+    Raises GateError if the program cannot be started or writes without an
+    end; a failing program is for the caller to judge.
     """
     began = time.monotonic()
+    before = log.stat().st_size if log.exists() else 0
     child = start(argv, log=log, env=env, cwd=cwd)
+    load = Load(child.pid)
     timed_out = False
+    sampled = began
     try:
         while True:
             try:
@@ -145,34 +158,76 @@ def run(argv: Sequence[str], *, log: Path, env: Mapping[str, str], cwd: Optional
             except subprocess.TimeoutExpired:
                 pass
             tick()
-            seconds = time.monotonic() - began
-            if timeout is not None and seconds > timeout:
+            now = time.monotonic()
+            if now - sampled >= _SAMPLE:
+                load.sample()
+                sampled = now
+                _check_size(log, before, argv[0])
+            if load.usage.fair > timeout or now - began > timeout * _STARVED_TIMES:
                 timed_out = True
                 break
-            if watch(seconds):
+            if watch(now - began):
                 break
     except Interrupted as err:
         err.clean = stop(child)
         raise
     finally:
         stop(child)
-    return Done(child.returncode, time.monotonic() - began, timed_out)
+    return Done(child.returncode, time.monotonic() - began, timed_out, load.usage)
+
+
+def _check_size(log: Path, before: int, program: str) -> None:
+    if log.stat().st_size - before > HELPER_BYTES:
+        raise GateError(MACHINE, f"{Path(program).name} wrote more than {HELPER_BYTES >> 20} MiB",
+                        "look at what it says again and again", log=log)
 
 
 def capture(argv: Sequence[str], *, env: Mapping[str, str], cwd: Optional[Path] = None,
-            data: Optional[bytes] = None) -> "subprocess.CompletedProcess[bytes]":
+            data: Optional[bytes] = None,
+            timeout: float = HELPER_SECONDS) -> "subprocess.CompletedProcess[bytes]":
     """Run a short program and return its status and output as bytes.
 
-    Raises GateError if it cannot be started.
+    timeout: as for run().
+    Raises GateError if it cannot be started, or does not come to an end.
     """
-    try:
-        return subprocess.run(list(argv), input=data, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, env=dict(env), cwd=cwd, check=False,
-                              stdin=None if data is not None else subprocess.DEVNULL,
-                              start_new_session=True, preexec_fn=_die_with_parent)
-    except OSError as err:
-        raise GateError(MACHINE, f"cannot start {argv[0]}: {err.strerror}",
-                        "install it, or mend PATH") from err
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, \
+            tempfile.TemporaryFile() as err:
+        given.write(data or b"")
+        given.seek(0)
+        try:
+            child = subprocess.Popen(list(argv), stdin=given, stdout=out, stderr=err,
+                                     env=dict(env), cwd=cwd, start_new_session=True,
+                                     preexec_fn=_die_with_parent)
+        except OSError as why:
+            raise GateError(MACHINE, f"cannot start {argv[0]}: {why.strerror}",
+                            "install it, or mend PATH", cause="host") from why
+        try:
+            _bounded(child, (out, err), argv[0], timeout)
+        finally:
+            if child.poll() is None:
+                stop(child)
+        for file in (out, err):
+            file.seek(0)
+        return subprocess.CompletedProcess(list(argv), child.returncode, out.read(), err.read())
+
+
+def _bounded(child: "subprocess.Popen[bytes]", files: Sequence[IO[bytes]], program: str,
+             timeout: float) -> None:
+    """Wait for the child; raise GateError if it takes too long or writes too much."""
+    load = Load(child.pid)
+    began = time.monotonic()
+    while True:
+        try:
+            child.wait(timeout=_SAMPLE)
+            return
+        except subprocess.TimeoutExpired:
+            load.sample()
+        if any(os.fstat(file.fileno()).st_size > HELPER_BYTES for file in files):
+            raise GateError(MACHINE, f"{Path(program).name} wrote more than "
+                            f"{HELPER_BYTES >> 20} MiB", "look at what it says again and again")
+        if load.usage.fair > timeout or time.monotonic() - began > timeout * _STARVED_TIMES:
+            raise GateError(MACHINE, f"{Path(program).name} did not end within {timeout:.0f} s",
+                            "see what it waits for")
 
 
 def foreground(argv: Sequence[str], *, env: Mapping[str, str]) -> int:
@@ -184,7 +239,7 @@ def foreground(argv: Sequence[str], *, env: Mapping[str, str]) -> int:
         child = subprocess.Popen(list(argv), env=dict(env), preexec_fn=_die_with_parent)
     except OSError as err:
         raise GateError(MACHINE, f"cannot start {argv[0]}: {err.strerror}",
-                        "install it, or mend PATH") from err
+                        "install it, or mend PATH", cause="host") from err
     try:
         return child.wait()
     finally:
@@ -221,7 +276,8 @@ def need_space(path: Path, gib: float, what: str) -> None:
 def no_space(path: Path, detail: str, log: Optional[Path] = None) -> GateError:
     """Return the error for a full file system under path."""
     return GateError(MACHINE, f"no space left on device for {path}: {detail}",
-                     "free some space or give another --cache or --out", log=log, fatal=True)
+                     "free some space or give another --cache or --out", log=log, fatal=True,
+                     cause="host")
 
 
 def from_os_error(err: OSError, path: Path) -> GateError:
@@ -230,7 +286,7 @@ def from_os_error(err: OSError, path: Path) -> GateError:
         return no_space(path, err.strerror or "write failed")
     where = err.filename if err.filename is not None else path
     return GateError(MACHINE, f"{where}: {err.strerror or err}",
-                     "mend the machine or give another folder", fatal=True)
+                     "mend the machine or give another folder", fatal=True, cause="host")
 
 
 class CacheLock:

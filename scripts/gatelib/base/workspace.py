@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence, TextIO
 
 from gatelib.base import proc
-from gatelib.base.errors import MACHINE, GateError
+from gatelib.base.errors import GateError, blamed
+from gatelib.data.causes import CAUSES
 
 
 class Progress:
@@ -78,13 +79,18 @@ class Workspace(NamedTuple):
         if status != 0:
             with open(log, "rb") as file:
                 file.seek(before)
-                if b"No space left on device" in file.read():
-                    raise proc.no_space(self.cache, f"{Path(argv[0]).name} could not write", log)
+                said = file.read()
+            if b"No space left on device" in said:
+                raise proc.no_space(self.cache, f"{Path(argv[0]).name} could not write", log)
+            if status < 0 or b"Killed signal terminated program" in said:
+                raise blamed("host", f"{Path(argv[0]).name} was killed", "see whether memory was "
+                             "short, and try again", log=log, tail=proc.tail(log))
         return status
 
     def must(self, argv: Sequence[str], log: Path, what: str, todo: str, *,
              cwd: Optional[Path] = None, env: Optional[Mapping[str, str]] = None,
-             status: int = MACHINE) -> None:
-        """Run argv like run(); raise GateError(status, what, todo) if it fails."""
+             status: Optional[int] = None, cause: str = "harness") -> None:
+        """Run argv like run(); raise GateError with status or that of the cause if it fails."""
         if self.run(argv, log, cwd=cwd, env=env) != 0:
-            raise GateError(status, what, todo, log=log, tail=proc.tail(log))
+            raise GateError(CAUSES[cause] if status is None else status, what, todo, log=log,
+                            tail=proc.tail(log), cause=cause)

@@ -28,7 +28,6 @@ PACKAGES = (
     Package("bison", "bison"),
     Package("cpio", "cpio"),
     Package("kmod", "depmod"),
-    Package("ccache", "ccache"),
     Package("libelf-dev", "", ("x86_64",)),
     Package("libssl-dev", "", ("x86_64",)),
     Package("qemu-system-x86", "qemu-system-x86_64", ("x86_64",)),
@@ -40,5 +39,7 @@ PACKAGES = (
     Package("sparse", "sparse", ("series",)),
     Package("codespell", "codespell", ("series",)),
     Package("perl", "perl", ("series",)),
+    # The shape of results.json, in the tests.
+    Package("python3-jsonschema", "", ("tests",)),
     Package("python3-sphinx", "sphinx-build", ("docs",)),
 )
