@@ -7,7 +7,9 @@ from typing import NamedTuple, Tuple
 
 # Folder of the cache below ${XDG_CACHE_HOME:-~/.cache}.
 CACHE_NAME = "hwlat-tick-gate"
-STATES = ("as-is", "broken", "fixed")
+STATES = ("as-is", "broken", "fixed", "upstream")
+# What becomes of tests that a tree has already.
+TESTS = ("ours", "tree")
 DEFAULT_TREES = ("6.12",)
 DEFAULT_STATES = ("broken", "fixed")
 
@@ -32,17 +34,28 @@ COVER_LETTER = "0000-*"
 
 
 class Fix(NamedTuple):
-    """One bug's fix: which patches of a set are ours, which patch takes upstream's out."""
+    """One bug's fix: which patches of a set are ours, which take upstream's out."""
     id: str
     patches: Tuple[str, ...]	# globs of file names in a set
-    reverse: str		# file in REVERSE_DIR, takes upstream's fix out when applied
+    reverse: Tuple[str, ...]	# files in REVERSE_DIR, the first that fits takes upstream's fix out
     same_as_upstream: bool	# ours and upstream's give the same bytes
+    # Without the fix the expectation ID-absent holds, and with upstream's form of it:
+    upstream: Tuple[str, ...] = ()
 
 
 FIXES = (
-    Fix("hwlat", ("*-tracing-Fix-*",), "hwlat.patch", True),
-    Fix("tick", ("*-tick-sched-Split-*", "*-tick-sched-Use-*"), "tick-sched-gate.patch", False),
+    Fix("hwlat", ("*-tracing-Fix-*",), ("hwlat.patch",), True),
+    Fix("tick", ("*-tick-sched-Split-*", "*-tick-sched-Use-*"),
+        ("tick-sched-gate.patch", "tick-sched-gate-6.1.patch"), False,
+        ("tick-atomic-gate",)),
 )
 
-# Free space in GiB before a tree is unpacked or mirrored, and before a build.
+# What Debian's series are known to fail as they come; a later one is like the last of these.
+KNOWN = {
+    "6.1": ("tick-absent",),
+    "6.12": ("tick-absent",),
+    "7.2": ("tick-atomic-gate",),
+}
+
+# Free space in GiB before a tree is unpacked or mirrored.
 SPACE_TREE = 2.5

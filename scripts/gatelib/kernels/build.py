@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Dict, Iterator, List
 
 from gatelib.base import proc
-from gatelib.base.errors import MACHINE, UNUSABLE, GateError, Interrupted
+from gatelib.base.errors import UNUSABLE, GateError, Interrupted, blamed
 from gatelib.base.workspace import Workspace
 from gatelib.data.kernels import FRAGMENTS, IMAGES, KCONFIG_ADD_UM, SPACE_BUILD
+from gatelib.kernels import identity
 from gatelib.trees.files import Blob, write_blob
 from gatelib.trees.tree import Tree
 
@@ -32,11 +32,15 @@ def image(tree: Tree, flavour: str) -> Path:
     return folder(tree, flavour) / IMAGES[flavour]
 
 
-def build(tree: Tree, flavour: str, work: Workspace, log: Path) -> Path:
+def build(tree: Tree, flavour: str, work: Workspace, log: Path, ident: str = "") -> Path:
     """Configure and build the tree as it is now; return the kernel.
 
-    log: where the output goes.  Raises GateError if it fails.
+    log: where the output goes.  ident: what goes into its version line, and
+    into the build IDs of its modules; without it make counts builds.
+    Raises GateError if it fails.
     """
+    if ident:
+        work = work._replace(env=identity.build_env(work.env, ident))
     where = folder(tree, flavour)
     where.mkdir(parents=True, exist_ok=True)
     proc.need_space(where, SPACE_BUILD, "a build")
@@ -45,11 +49,11 @@ def build(tree: Tree, flavour: str, work: Workspace, log: Path) -> Path:
         if flavour == "um":
             _build_um(tree, where, work, log)
         else:
-            _build_x86_64(tree, where, work, log)
+            _build_x86_64(tree, where, work, log, ident)
     made = image(tree, flavour)
     if not made.is_file():
-        raise GateError(MACHINE, f"the build made no {IMAGES[flavour]}", "look for the reason",
-                        log=log, tail=proc.tail(log))
+        raise blamed("build", f"the build made no {IMAGES[flavour]}", "see the end of its log",
+                     log=log, tail=proc.tail(log))
     return made
 
 
@@ -82,18 +86,11 @@ def _marked(where: Path) -> Iterator[None]:
     mark.unlink()
 
 
-def compilers() -> List[str]:
-    """Return the words that make the compiler cache part of a make command, if there is one."""
-    if shutil.which("ccache"):
-        return ["CC=ccache gcc", "HOSTCC=ccache gcc"]
-    return []
-
-
 def _failed(log: Path) -> GateError:
     lines = proc.tail(log, 400).splitlines()
     telling = [line for line in lines if _TELLING.search(line)]
-    return GateError(MACHINE, "the build failed", "see the compiler's last lines above",
-                     log=log, tail="\n".join((telling or lines)[-10:]))
+    return blamed("build", "the build failed", "see the compiler's last lines above",
+                  log=log, tail="\n".join((telling or lines)[-10:]))
 
 
 def _build_um(tree: Tree, where: Path, work: Workspace, log: Path) -> None:
@@ -102,7 +99,6 @@ def _build_um(tree: Tree, where: Path, work: Workspace, log: Path) -> None:
             f"--build_dir={where}", f"--kunitconfig={work.root / fragment}",
             f"--jobs={work.jobs}"]
     argv += [f"--kconfig_add={option}" for option in KCONFIG_ADD_UM]
-    argv += [f"--make_options={option}" for option in compilers()]
     if work.run(argv, log, cwd=tree.src) == 0:
         return
     lost = _NOT_TAKEN.search(log.read_text("utf-8", "replace"))
@@ -113,7 +109,8 @@ def _build_um(tree: Tree, where: Path, work: Workspace, log: Path) -> None:
 
 def _not_taken(options: List[str], log: Path) -> GateError:
     return GateError(UNUSABLE, "the tree's Kconfig does not take " + ", ".join(options),
-                     "mend the configuration fragment or choose another tree", log=log)
+                     "mend the configuration fragment or choose another tree", log=log,
+                     cause="build")
 
 
 def merged(root: Path, flavour: str) -> Dict[str, str]:
@@ -139,12 +136,14 @@ def options(text: str) -> Dict[str, str]:
     return found
 
 
-def _build_x86_64(tree: Tree, where: Path, work: Workspace, log: Path) -> None:
+def _build_x86_64(tree: Tree, where: Path, work: Workspace, log: Path, ident: str) -> None:
     wanted = merged(work.root, "x86_64")
     fragment = where / ".gate-config"
     text = "".join(f"{key}={value}\n" for key, value in wanted.items())
     write_blob(fragment, Blob(text.encode()))
-    make = ["make", "-C", str(tree.src), f"O={where}", "ARCH=x86_64", *compilers()]
+    make = ["make", "-C", str(tree.src), f"O={where}", "ARCH=x86_64"]
+    if ident:
+        make.append(f"LDFLAGS_MODULE=--build-id=0x{ident}")
     # Kconfig leaves .config alone where nothing changes, so this costs a second.
     work.must([*make, "allnoconfig"], log, "the kernel could not be configured",
                "look for the reason", env=dict(work.env, KCONFIG_ALLCONFIG=str(fragment)))

@@ -64,7 +64,8 @@ def fetch(series: str, work: Workspace) -> Path:
         raise GateError(UNUSABLE, f"Debian has no package {package}",
                         "choose another series or give --tree PATH", log=log)
     raise GateError(MACHINE, f"could not download {package}",
-                    "check the network and apt's configuration", log=log, tail=proc.tail(log))
+                    "check the network and apt's configuration", log=log, tail=proc.tail(log),
+                    cause="host")
 
 
 def _download(package: str, debs: Path, log: Path, work: Workspace,

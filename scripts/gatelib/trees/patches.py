@@ -40,7 +40,7 @@ class PatchSet(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What one state makes of a tree."""
+    """What one state makes of a tree, without the tests."""
     found: Dict[str, str]	# fix id -> ABSENT, OURS or UPSTREAM in the tree as it came
     present: Dict[str, str]	# fix id -> the same in this state
     files: Files		# every file that the patches touch, as this state wants it
@@ -66,19 +66,23 @@ class Patches:
         self._env = dict(env, GIT_CEILING_DIRECTORIES=str(scratch.resolve()),
                          GIT_CONFIG_NOSYSTEM="1", GIT_CONFIG_GLOBAL=os.devnull)
         self._scratch = scratch
-        self._reverse = {fix.id: root / REVERSE_DIR / fix.reverse for fix in FIXES}
+        self._reverse = {fix.id: [root / REVERSE_DIR / name for name in fix.reverse]
+                         for fix in FIXES}
         self.sets = [found for found in (_read_set(root / name) for name in PATCH_SETS)
                      if found is not None]
         complete = any(all(each.fixes[fix.id] for fix in FIXES) for each in self.sets)
-        absent = [str(path) for path in self._reverse.values() if not path.is_file()]
+        absent = [str(path) for path in self._reverses() if not path.is_file()]
         if not complete or absent:
             what = f"missing {' '.join(absent)}" if absent else "no set has all fixes"
             raise GateError(UNUSABLE, f"{root} is not complete: {what}",
                             "check out the whole project")
 
+    def _reverses(self) -> List[Path]:
+        return [path for paths in self._reverse.values() for path in paths]
+
     def touched(self) -> Set[str]:
         """Return the names of all files that any patch touches."""
-        every = list(self._reverse.values())
+        every = self._reverses()
         for each in self.sets:
             every += each.tests
             for fix in each.fixes.values():
@@ -126,6 +130,11 @@ class Patches:
                     return changed
         return None
 
+    def _upstream(self, fix: Fix, files: Files, reverse: bool) -> Optional[Files]:
+        """Take upstream's form of the fix out (reverse: put it in), None if that does not fit."""
+        tried = (self._fits([path], files, reverse) for path in self._reverse[fix.id])
+        return next((changed for changed in tried if changed is not None), None)
+
     def find(self, fix: Fix, files: Files, series: str) -> str:
         """Return whether the fix is ABSENT from files, or there as OURS or UPSTREAM.
 
@@ -133,7 +142,7 @@ class Patches:
         """
         # The order counts: a set made for a tree with upstream's fix applies
         # to that tree, which does not make the fix absent.
-        if self._fits([self._reverse[fix.id]], files) is not None:
+        if self._upstream(fix, files, reverse=False) is not None:
             return UPSTREAM
         if self._ours(fix, files, series, reverse=True) is not None:
             return OURS
@@ -141,7 +150,7 @@ class Patches:
             return ABSENT
         raise GateError(UNUSABLE, f"fix {fix.id} is neither in the tree nor does it apply: "
                         + self._complaint(fix, files, series),
-                        "rebase the patch on this tree or choose another tree")
+                        "rebase the patch on this tree, or judge the tree with --state as-is")
 
     def _complaint(self, fix: Fix, files: Files, series: str) -> str:
         for each in self.ordered(series):
@@ -158,12 +167,10 @@ class Patches:
             state = self.find(fix, files, series)
             if state == ABSENT:
                 return files
-            if state == UPSTREAM:
-                files = self.apply([self._reverse[fix.id]], files)
-            else:
-                changed = self._ours(fix, files, series, reverse=True)
-                assert changed is not None	# find() has just done the same
-                files = changed
+            changed = self._upstream(fix, files, reverse=False) if state == UPSTREAM else \
+                self._ours(fix, files, series, reverse=True)
+            assert changed is not None	# find() has just done the same
+            files = changed
         raise GateError(UNUSABLE, f"fix {fix.id} is still there after it was taken out",
                         "choose another tree")
 
@@ -175,48 +182,45 @@ class Patches:
                             "rebase the patch on this tree or choose another tree")
         return changed
 
-    def _add_tests(self, files: Files, series: str) -> Files:
-        """Add the test patches of the first set that fits; those in the tree already stay."""
-        complaints = []
-        for each in self.ordered(series):
-            if not each.tests:
-                continue
-            for there in range(len(each.tests), -1, -1):
-                if there and self._fits(each.tests[:there], files, reverse=True) is None:
-                    continue
-                try:
-                    return self.apply(each.tests[there:], files)
-                except DoesNotApply as err:
-                    complaints.append(str(err))
-        raise GateError(UNUSABLE, "the test patches are neither in the tree nor do they apply: "
-                        + (complaints[0] if complaints else "there are none"),
-                        "rebase them on this tree or choose another tree")
+    def _add_upstream(self, fix: Fix, files: Files) -> Files:
+        changed = self._upstream(fix, files, reverse=True)
+        if not fix.reverse:
+            raise GateError(UNUSABLE, f"fix {fix.id} has no upstream form", "use --state fixed")
+        if changed is None:
+            raise GateError(UNUSABLE, f"mainline's form of fix {fix.id} does not fit this tree",
+                            f"add a form of {fix.reverse[0]} that does to patches/{REVERSE_DIR}/")
+        return changed
 
-    def plan(self, state: str, lookup: Lookup, series: str, tests: bool = True) -> Plan:
+    def plan(self, state: str, lookup: Lookup, series: str) -> Plan:
         """Return what the state makes of a tree.
 
-        state: one of tables.STATES.  lookup: gives the tree's files as they came.
-        series: the tree's kernel series, as "6.12".  tests: add the test patches.
+        state: one of data.trees.STATES; "as-is" changes nothing.
+        lookup: gives the tree's files as they came.
+        series: the tree's kernel series, as "6.12".
         Raises GateError if a patch is neither in the tree nor fits.
         """
         files: Files = {name: lookup(name) for name in sorted(self.touched())}
         found = {fix.id: self.find(fix, files, series) for fix in FIXES}
         present = dict(found)
         for fix in FIXES:
-            if state == "broken" or (state == "fixed" and not _is_ours(fix, found[fix.id])):
-                files = self._remove(fix, files, series)
-                present[fix.id] = ABSENT
+            if state == "as-is" or _is_wanted(fix, state, found[fix.id]):
+                continue
+            files = self._remove(fix, files, series)
+            present[fix.id] = ABSENT
             if state == "fixed":
-                if not _is_ours(fix, found[fix.id]):
-                    files = self._add(fix, files, series)
+                files = self._add(fix, files, series)
                 present[fix.id] = OURS
-        if tests:
-            files = self._add_tests(files, series)
+            elif state == "upstream":
+                files = self._add_upstream(fix, files)
+                present[fix.id] = UPSTREAM
         return Plan(found, present, files)
 
 
-def _is_ours(fix: Fix, state: str) -> bool:
-    return state == OURS or (state == UPSTREAM and fix.same_as_upstream)
+def _is_wanted(fix: Fix, state: str, found: str) -> bool:
+    """Return whether the fix is already as the state wants it."""
+    same = found in (OURS, UPSTREAM) and fix.same_as_upstream
+    return {"broken": found == ABSENT, "fixed": found == OURS or same,
+            "upstream": found == UPSTREAM or same}[state]
 
 
 def _read_set(folder: Path) -> Optional[PatchSet]:

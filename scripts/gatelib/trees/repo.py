@@ -11,13 +11,12 @@ from gatelib.base import proc
 from gatelib.base.errors import UNUSABLE, GateError
 from gatelib.base.workspace import Workspace
 from gatelib.data.trees import SPACE_TREE
-from gatelib.trees.files import write_blob
-from gatelib.trees.patches import Plan
+from gatelib.trees.files import Files, write_blob
 from gatelib.trees.tree import Tree
 
 
-def make(tree: Tree, plan: Plan, state: str, target: Path, work: Workspace) -> None:
-    """Make target a git repository of the tree as the plan has it.
+def make(tree: Tree, files: Files, state: str, target: Path, work: Workspace) -> None:
+    """Make target a git repository of the tree with the given files.
 
     target: a folder that is not there yet, and comes into being only when
     all is done.  Raises GateError if it is there or cannot be made.
@@ -36,7 +35,7 @@ def make(tree: Tree, plan: Plan, state: str, target: Path, work: Workspace) -> N
         made = Path(temp) / target.name
         todo = "look for the reason"
         work.must(["cp", "-a", str(tree.src), str(made)], log, "cannot copy the tree", todo)
-        for name, blob in plan.files.items():
+        for name, blob in files.items():
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             write_blob(made / name, blob)
         for words in (["init", "-q", "-b", "master"], ["add", "-A", "-f"],

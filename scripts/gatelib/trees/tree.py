@@ -21,11 +21,14 @@ from gatelib.base.errors import MACHINE, UNUSABLE, GateError
 from gatelib.base.workspace import Workspace
 from gatelib.data.trees import OLDEST, SPACE_TREE
 from gatelib.trees import aptsrc
+from gatelib.trees.content import content_hash
 from gatelib.trees.files import Blob, Files, read_blob, write_blob
 
 _SERIES = re.compile(r"([0-9]+)\.([0-9]+)")
 _PROOF = ("Kbuild", "Kconfig", "kernel/time/tick-sched.c", "kernel/trace/trace_hwlat.c",
           "tools/testing/kunit/kunit.py")
+# The files at a tree's top that a build reads.
+_TOP = ("Kbuild", "Kconfig", "Makefile", "COPYING", "CREDITS", "MAINTAINERS", "README")
 _PATH_HINT = "give a series as 6.12, or a git checkout or unpacked kernel of 6.1 or later"
 
 
@@ -68,6 +71,8 @@ def check_series(series: str) -> None:
 class Tree:
     """A kernel tree: the original, and its work tree in the cache."""
 
+    packaged = False	# by Debian
+
     def __init__(self, name: str, folder: Path) -> None:
         """name: what the user called it.  folder: its place in the cache."""
         self.name = name
@@ -88,6 +93,17 @@ class Tree:
         """Do what lookup() needs, and no more."""
         raise NotImplementedError
 
+    def content(self) -> str:
+        """Return what tells the original from others: a package's version, or a hash.
+
+        Raises GateError if prepare() was not called.
+        """
+        raise NotImplementedError
+
+    def describe(self, work: Workspace) -> str:
+        """Return what people call the original: git's description, or what content() says."""
+        return self.content()
+
     def switch(self, files: Files) -> List[str]:
         """Make the work tree what files says; return the names of those written.
 
@@ -105,6 +121,8 @@ class Tree:
 
 class PackageTree(Tree):
     """Debian's linux-source-X.Y."""
+
+    packaged = True
 
     def __init__(self, series: str, cache: Path) -> None:
         super().__init__(series, cache / "trees" / series)
@@ -129,6 +147,9 @@ class PackageTree(Tree):
 
     def prepare(self, work: Workspace, touched: Set[str]) -> None:
         self.inspect(work)
+
+    def content(self) -> str:
+        return self.origin
 
     def switch(self, files: Files) -> List[str]:
         for name in files:
@@ -184,6 +205,18 @@ class PathTree(Tree):
         super().__init__(path, cache / "trees" / f"path-{base}-{key}")
         self.origin = str(self.original)
         self.version = read_version(self.original)
+        self._content = ""
+
+    def content(self) -> str:
+        return self._content
+
+    def describe(self, work: Workspace) -> str:
+        if not (self.original / ".git").exists():
+            return self._content
+        done = proc.capture(["git", "-c", "safe.directory=*", "describe", "--always", "--dirty",
+                             "--tags"], env=work.env, cwd=self.original)
+        said = done.stdout.decode("utf-8", "replace").strip()
+        return f"{said} {self._content}" if done.returncode == 0 and said else self._content
 
     def lookup(self, name: str) -> Optional[Blob]:
         try:
@@ -202,6 +235,7 @@ class PathTree(Tree):
                 proc.need_space(work.cache, SPACE_TREE, "a mirror of the tree")
             self.src.mkdir(parents=True, exist_ok=True)
             self._mirror(work, touched)
+            self._content = content_hash(self.src, self.folder / "content.json", touched)
 
     def _refuse_links(self, touched: Set[str]) -> None:
         """Raise GateError if a file in touched is a symbolic link or reached by one.
@@ -271,8 +305,12 @@ class PathTree(Tree):
         # No repository: an empty one beside it makes git read the .gitignore files.
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="git-") as repo:
             proc.capture([*git, "init", "-q", "--bare", repo], env=work.env)
-            done = proc.capture([*git, f"--git-dir={repo}", f"--work-tree={self.original}",
-                                 *listing], env=work.env, cwd=self.original)
+            words = [*git, f"--git-dir={repo}", f"--work-tree={self.original}", *listing]
+            done = proc.capture(words, env=work.env, cwd=self.original)
+            if _PROOF[0] in _names(done.stdout):
+                # Debian's source packages have it ignore all that is at the top.
+                words += [word for each in (*_TOP, "*/") for word in ("-x", f"!/{each}")]
+                done = proc.capture(words, env=work.env, cwd=self.original)
         if done.returncode != 0:
             raise GateError(MACHINE, f"git cannot list build products in {self.original}: "
                             + done.stderr.decode("utf-8", "replace"),
