@@ -17,10 +17,11 @@ from gatelib.data.guests import ACCELERATORS
 from gatelib.data.kernels import FLAVOURS
 from gatelib.data.packages import PACKAGES
 from gatelib.data.tests import STAGES, STAGE_OF_SMP
-from gatelib.data.trees import DEFAULT_STATES, DEFAULT_TREES, FIXES, STATES
+from gatelib.data.trees import DEFAULT_STATES, DEFAULT_TREES, FIXES, STATES, TESTS
 from gatelib.guests import selftests
-from gatelib.results import report
-from gatelib.trees import repo
+from gatelib.kernels import identity
+from gatelib.results import jsonfile, report
+from gatelib.trees import repo, states
 from gatelib.trees.patches import Patches
 
 
@@ -42,6 +43,11 @@ def _parser() -> common.Parser:
     sub.add_argument("--flavour", action="append", choices=FLAVOURS,
                      help="can be repeated (default: all)")
     sub.add_argument("--only", choices=tuple(STAGES), help="leave the other tests out")
+    sub.add_argument("--expect", action="append", metavar="NAME|FILE", default=[],
+                     help="what is known to fail in the tree as it is: a name in "
+                     "scripts/expectations, or a file *-fails.txt, *-skips.txt or *-flakes.txt; "
+                     "can be repeated (default: nothing for a PATH, a table for Debian's)")
+    _add_tests(sub)
     defaults = ", ".join(f"{stage.smp} for {name}" for name, stage in STAGES.items())
     sub.add_argument("--smp", type=common.at_least(2), metavar="N",
                      help="CPUs of the guest that runs what --only says, without --only of the "
@@ -69,6 +75,12 @@ def _parser() -> common.Parser:
     return parser
 
 
+def _add_tests(sub: common.Parser) -> None:
+    sub.add_argument("--tests", choices=TESTS, default=TESTS[0],
+                     help="where a tree has these tests already: ours in their place, or the "
+                     "tree's own (default: %(default)s)")
+
+
 def _add_machine(sub: common.Parser) -> None:
     """Add the options of a command that builds and boots."""
     sub.add_argument("--accel", choices=ACCELERATORS, default="auto",
@@ -88,11 +100,13 @@ def _add_boot_and_plot(commands: Any, shared: common.Parser) -> None:
                      help="CPUs of the guest (default: %(default)s)")
     sub.add_argument("--shell", action="store_true",
                      help="give a shell; without it the selftests run, and the guest ends")
+    _add_tests(sub)
     _add_machine(sub)
     sub.set_defaults(call=_boot)
 
     sub = commands.add_parser("plot", parents=[shared], allow_abbrev=False,
-                              help="draw how many CPUs wait for jiffies_lock, broken and fixed")
+                              help="draw how many CPUs wait for jiffies_lock, with no fix and with "
+                              "each form of it")
     sub.add_argument("--tree", default=DEFAULT_TREES[0], metavar="X.Y|PATH",
                      help="default: %(default)s")
     sub.add_argument("--smp", type=common.at_least(stage.least_smp), default=stage.smp,
@@ -108,11 +122,11 @@ def _boot(args: argparse.Namespace, root: Path) -> int:
         packages.ensure(("x86_64", "selftests"), work.out, work.env, work.progress.say)
         selftests.check_smp(args.smp, work)
         patches = Patches(root / "patches", work.env, work.cache / "tmp")
-        tree.prepare(work, patches.touched())
-        plan = patches.plan(args.state, tree.lookup, tree.version.series)
-        machine = boot.prepare(tree, plan, args.state, args.smp, args.shell,
-                                  selftests.Accelerator(args.accel), work)
-    return boot.run(machine, work)
+        tree.prepare(work, states.touched(root, patches))
+        state = states.state_of(tree, args.state, args.tests, root, patches)
+        prepared = boot.prepare(tree, state, args.smp, args.shell,
+                                selftests.Accelerator(args.accel), work)
+    return boot.run(prepared, work)
 
 
 def _plot(args: argparse.Namespace, root: Path) -> int:
@@ -130,28 +144,32 @@ def _plot(args: argparse.Namespace, root: Path) -> int:
 
 
 def _run(args: argparse.Namespace, root: Path) -> int:
+    started = common.utc_now()
     work = common.work(args, root, Progress())
+    options = _options(args, root)
     # However this run ends, no earlier one's results are to be taken for its own.
-    (work.out / report.RESULTS_JSON).unlink(missing_ok=True)
-    options = _options(args)
+    (work.out / jsonfile.RESULTS_JSON).unlink(missing_ok=True)
     if os.uname().machine != "x86_64":
         raise GateError(MACHINE, f"this is a {os.uname().machine} machine",
                         "the gate builds for x86_64 with the machine's own compiler")
     trees = common.trees(args.tree or DEFAULT_TREES, work)
     with proc.CacheLock(work.cache, work.progress.say):
-        (work.out / report.RESULTS_JSON).unlink(missing_ok=True)
+        (work.out / jsonfile.RESULTS_JSON).unlink(missing_ok=True)
         packages.ensure((*options.flavours, *options.stages), work.out, work.env, work.progress.say)
         if "x86_64" in options.flavours:
             selftests.check_smp(max(options.smp.values()), work)
         patches = Patches(root / "patches", work.env, work.cache / "tmp")
         whole = run.gate(trees, options, patches, work)
-        report.write_json(whole, work.out)
+        qemu = jsonfile.qemu_version(work.env) if "x86_64" in options.flavours else ""
+        facts = jsonfile.Facts(started, common.utc_now(), sys.argv, identity.toolchain(work.env),
+                               qemu, options.accel.chosen)
+        jsonfile.write(whole, facts, work.out)
     for line in report.show(whole):
         work.progress.say(line)
     return whole.status()
 
 
-def _options(args: argparse.Namespace) -> run.Options:
+def _options(args: argparse.Namespace, root: Path) -> run.Options:
     """Return what the words of "gate run" ask for."""
     stages = [args.only] if args.only else list(STAGES)
     flavours: List[str] = common.once(args.flavour or FLAVOURS)
@@ -168,8 +186,13 @@ def _options(args: argparse.Namespace) -> run.Options:
             raise GateError(UNUSABLE, f"--smp {args.smp}: the {stage} need at least "
                             f"{STAGES[stage].least_smp} CPUs", "give a larger --smp")
         smp[stage] = args.smp
-    return run.Options(common.once(args.state or DEFAULT_STATES), flavours, stages, smp,
-                    selftests.Accelerator(args.accel), bool(args.only))
+    chosen = common.once(args.state or DEFAULT_STATES)
+    expect = common.once(args.expect)
+    if expect and "as-is" not in chosen:
+        raise GateError(UNUSABLE, "--expect is for the tree as it is", "add --state as-is")
+    run.check_expectations(root, expect)	# before anything is fetched or built
+    return run.Options(chosen, flavours, stages, smp,
+                    selftests.Accelerator(args.accel), expect, args.tests)
 
 
 def _state(args: argparse.Namespace, root: Path) -> int:
@@ -198,9 +221,11 @@ def _tree(args: argparse.Namespace, root: Path) -> int:
     (tree,) = common.trees([args.tree], work)
     with proc.CacheLock(work.cache, work.progress.say):
         patches = Patches(root / "patches", work.env, work.cache / "tmp")
-        tree.prepare(work, patches.touched())
-        plan = patches.plan(args.state, tree.lookup, tree.version.series, tests=False)
-        repo.make(tree, plan, args.state, Path(os.path.abspath(args.git)), work)
+        tree.prepare(work, states.touched(root, patches))
+        original = {name: tree.lookup(name) for name in states.touched(root, patches)}
+        if args.state != "as-is":
+            original.update(patches.plan(args.state, tree.lookup, tree.version.series).files)
+        repo.make(tree, original, args.state, Path(os.path.abspath(args.git)), work)
     return HOLDS
 
 

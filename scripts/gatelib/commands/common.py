@@ -8,6 +8,7 @@ import io
 import os
 import re
 import sys
+import time
 import traceback
 from pathlib import Path
 from typing import Callable, Dict, List, Mapping, NoReturn, Optional, Sequence, TypeVar
@@ -94,6 +95,11 @@ def work(args: argparse.Namespace, root: Path, progress: Progress) -> Workspace:
     return Workspace(root, cache, out, getattr(args, "jobs", 1), proc.child_env(cache), progress)
 
 
+def utc_now() -> str:
+    """Return the time, as ISO 8601 writes it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
 def once(items: Sequence[_Item]) -> List[_Item]:
     """Return the items in order, each once."""
     return list(dict.fromkeys(items))
@@ -158,7 +164,7 @@ def _call(parser: Parser, argv: Optional[Sequence[str]], root: Path) -> int:
         print(f"{parser.prog}: interrupted", file=sys.stderr, flush=True)
         return MACHINE
     except OSError as err:
-        return _fail(proc.from_os_error(err, Path.cwd()), parser.prog)
+        return _fail(proc.from_os_error(err, Path(".")), parser.prog)
     except Exception as err:	# pylint: disable=broad-except
         where = traceback.extract_tb(err.__traceback__)[-1]
         return _fail(GateError(MACHINE, f"internal error: {type(err).__name__}: {err} "

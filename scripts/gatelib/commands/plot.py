@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""gate plot: CPUs waiting for jiffies_lock over time, broken and fixed in one picture."""
+"""gate plot: CPUs waiting for jiffies_lock over time, a curve for each form of the fix."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from gatelib.base import proc
-from gatelib.base.errors import MACHINE, GateError
+from gatelib.base.errors import MACHINE, GateError, blamed
 from gatelib.base.workspace import Workspace
-from gatelib.data.tests import GUESTS, PLOT_LABELS, PLOT_NAME
+from gatelib.data.figures import PLOT_LABELS, PLOT_NAME
+from gatelib.data.tests import GUESTS
+from gatelib.data.trees import TESTS
 from gatelib.guests import initramfs, selftests
-from gatelib.kernels import build
+from gatelib.kernels import build, identity
+from gatelib.results import ktap, kunit
+from gatelib.trees import states
 from gatelib.trees.files import Blob, write_blob
 from gatelib.trees.patches import Patches
+from gatelib.trees.states import State
 from gatelib.trees.tree import Tree
 
 
@@ -39,36 +44,43 @@ plot {curves}
 
 def measure(tree: Tree, patches: Patches, smp: int, accelerator: selftests.Accelerator,
             work: Workspace) -> Dict[str, Curve]:
-    """Run the stampede in both kernels; return state -> how many CPUs waited when.
+    """Run the stampede in each kernel of PLOT_LABELS; return state -> how many CPUs waited when.
 
     Raises GateError if one of them gives no complete results.
     """
-    (guest,) = [each for each in GUESTS if each.name == "stampede"]
     found: Dict[str, Curve] = {}
-    tree.prepare(work, patches.touched())
-    for state in PLOT_LABELS:
-        plan = patches.plan(state, tree.lookup, tree.version.series)
-        stem = work.out / f"{tree.folder.name}-{state}-plot"
-        name = f"{tree.name} {state} x86_64"
-        tree.switch(plan.files)
-        with work.progress.stage(f"{name}: build"):
-            build.build(tree, "x86_64", work, stem.with_name(f"{stem.name}-build.log"))
-        with work.progress.stage(f"{name}: build selftests"):
-            parts = initramfs.make_parts(tree, guest.items, work,
-                                         stem.with_name(f"{stem.name}-selftests.log"))
-        accel = accelerator.choose(guest.threads, parts, work)
-        with work.progress.stage(f"{name}: boot {smp} CPUs and run {guest.name}"):
-            outcome = selftests.run(guest, smp, accel, parts, plan.present, work, stem,
-                                 {"JIFFIES_STAMPEDE_TIMELINE": "1"})
-        for what, log in outcome.problems:
-            raise GateError(MACHINE, f"{name}: {what}", "try again", log=log)
-        waiters = [each.values["waiters"] for each in outcome.reading.figures
-                   if "waiters" in each.values]
-        if not outcome.reading.timeline or not waiters:
-            raise GateError(MACHINE, f"{name}: the stampede printed no timeline",
-                            "see whether it was skipped", log=outcome.results)
-        found[state] = Curve(waiters[0], outcome.reading.timeline)
+    tree.prepare(work, states.touched(work.root, patches))
+    for name in PLOT_LABELS:
+        state = states.state_of(tree, name, TESTS[0], work.root, patches)
+        found[name] = _curve(tree, state, smp, accelerator, work)
     return found
+
+
+def _curve(tree: Tree, state: State, smp: int, accelerator: selftests.Accelerator,
+           work: Workspace) -> Curve:
+    (guest,) = [each for each in GUESTS if each.name == "stampede"]
+    stem = work.out / f"{tree.folder.name}-{state.name}-plot"
+    name = f"{tree.name} {state.name} x86_64"
+    tree.switch(state.files)
+    ident = identity.kernel_id(tree, state.files, "x86_64", work)
+    with work.progress.stage(f"{name}: build"):
+        build.build(tree, "x86_64", work, stem.with_name(f"{stem.name}-build.log"), ident)
+    with work.progress.stage(f"{name}: build selftests"):
+        parts = initramfs.make_parts(tree, guest.items, work,
+                                     stem.with_name(f"{stem.name}-selftests.log"), ident,
+                                     identity.tests_id(tree, state.files, work))
+    accel = accelerator.choose(guest.threads, parts, work)
+    with work.progress.stage(f"{name}: boot {smp} CPUs and run {guest.name}"):
+        logs = selftests.run(guest, smp, accel, parts, work, stem,
+                             {"JIFFIES_STAMPEDE_TIMELINE": "1"})
+    reading = ktap.read(logs.text(), guest.items, ident)
+    for problem in [*reading.problems, *kunit.splats(kunit.console_lines(logs.console))]:
+        raise blamed(problem.cause, f"{name}: {problem.what}", "try again", log=logs.results)
+    waiters = [each.values["waiters"] for each in reading.figures if "waiters" in each.values]
+    if not reading.timeline or not waiters:
+        raise GateError(MACHINE, f"{name}: the stampede printed no timeline",
+                        "see whether it was skipped", log=logs.results)
+    return Curve(waiters[0], reading.timeline)
 
 
 def draw(curves: Dict[str, Curve], subtitle: str, smp: int, work: Workspace) -> Path:

@@ -39,3 +39,7 @@ CONSOLE_DEAD = (
     r"^Kernel panic - not syncing",
     r"^Attempted to kill init",
 )
+
+# What kunit.py's parser gets: seconds, and bytes of a console.
+PARSE_SECONDS = 60
+PARSE_BYTES = 16 << 20

@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Sequence
 
 from gatelib.base import proc
-from gatelib.base.errors import MACHINE, UNUSABLE, GateError
+from gatelib.base.errors import MACHINE, UNUSABLE, GateError, blamed
 from gatelib.base.workspace import Workspace
 from gatelib.data.guests import INITRAMFS_PART
-from gatelib.data.tests import SELFTESTS_DIR, SELFTESTS_MODULE, SELFTESTS_TARGETS, Item
-from gatelib.kernels import build
+from gatelib.data.tests import SELFTESTS_DIR, SELFTESTS_MODULE, SELFTESTS_TARGETS, PROGRAMS, Item
+from gatelib.kernels import build, identity
 from gatelib.trees.files import Blob, write_blob
-from gatelib.trees.patches import Plan
 from gatelib.trees.tree import Tree
 
 _FLAVOUR = "x86_64"
-_INIT_C = Path("selftests", "guest", "init.c")
+_INIT = Path("selftests", "guest")
 
 
 class Parts(NamedTuple):
@@ -27,18 +26,22 @@ class Parts(NamedTuple):
     tree: Tree
     installed: Path	# where the selftests are
     init: Path
+    kernel: str		# the builds that are meant: of kernel and module,
+    tests: str		# and of the programs
 
 
-def carried(plan: Plan, items: Sequence[Item]) -> bool:
-    """Return whether the patches of a plan bring selftests along, or find them in the tree."""
-    folders = tuple(f"{SELFTESTS_DIR}/{item.program.split('/')[0]}/" for item in items)
-    return any(blob is not None and name.startswith(folders) for name, blob in plan.files.items())
+def programs(items: Sequence[Item]) -> List[str]:
+    """Return the names of the compiled programs among what the items need."""
+    return [name for item in items for name in (item.program, *item.files) if name in PROGRAMS]
 
 
-def make_parts(tree: Tree, items: Sequence[Item], work: Workspace, log: Path) -> Parts:
+def make_parts(tree: Tree, items: Sequence[Item], work: Workspace, log: Path, kernel: str = "",
+               tests: str = "") -> Parts:
     """Build and install the selftests of the tree as it is now, and the guest's init.
 
     items: what has to be there afterwards.  log: where the output goes.
+    kernel, tests: the builds that are meant; each program is linked anew
+    unless it is of that build.
     Raises GateError if something is missing.
     """
     where = build.folder(tree, _FLAVOUR)
@@ -46,32 +49,44 @@ def make_parts(tree: Tree, items: Sequence[Item], work: Workspace, log: Path) ->
     log.unlink(missing_ok=True)
     # What an earlier tree had and this one lacks must not be found there.
     shutil.rmtree(installed, ignore_errors=True)
-    todo = "see the compiler's last lines above"
-    work.must(["make", "-C", str(tree.src), f"O={where}", f"ARCH={_FLAVOUR}",
-                *build.compilers(), "headers"], log,
-               "the kernel's headers for user space could not be made", todo)
+    _drop_others(where / "kselftest", programs(items), tests, work)
+    work.must(["make", "-C", str(tree.src), f"O={where}", f"ARCH={_FLAVOUR}", "headers"], log,
+              "the kernel's headers for user space could not be made",
+              "see the compiler's last lines above", cause="build")
     # muldefs: one of the timers tests has a function of the C library's own.
+    flags = "-static -Wl,-z,muldefs" + (f" -Wl,--build-id=0x{tests}" if tests else "")
     work.must(["make", "-C", str(tree.src / SELFTESTS_DIR), f"O={where}", f"ARCH={_FLAVOUR}",
-                *build.compilers(), f"-j{work.jobs}", f"TARGETS={' '.join(SELFTESTS_TARGETS)}",
-                "LDFLAGS=-static -Wl,-z,muldefs", "FORCE_TARGETS=1", "install"], log,
-               "the selftests could not be built", todo)
+               f"-j{work.jobs}", f"TARGETS={' '.join(SELFTESTS_TARGETS)}", f"LDFLAGS={flags}",
+               "FORCE_TARGETS=1", "install"], log, "the selftests could not be built",
+              "see the compiler's last lines above", cause="selftest-build")
     for item in items:
         for name in (item.program, *item.files):
             if not (installed / name).exists():
-                raise GateError(MACHINE, f"the build installed no selftest {name}",
-                                f"see whether {SELFTESTS_DIR} of the tree has it", log=log)
-    return Parts(tree, installed, make_init(tree, work, log))
+                raise blamed("selftest-build", f"the build installed no selftest {name}",
+                             f"see whether {SELFTESTS_DIR} of the tree has it", log=log)
+    return Parts(tree, installed, make_init(tree, work, log), kernel, tests)
+
+
+def _drop_others(built: Path, names: Sequence[str], tests: str, work: Workspace) -> None:
+    """Remove programs of other builds: their Makefiles look at the source's time alone."""
+    for name in names:
+        path = built / name
+        if path.exists() and not identity.is_of(path, tests, work.env):
+            path.unlink()
 
 
 def make_init(tree: Tree, work: Workspace, log: Path) -> Path:
     """Compile the guest's init into the build folder; return it."""
     init = build.folder(tree, _FLAVOUR) / "gate-init"
-    work.must(["gcc", "-static", "-O2", "-Wall", "-o", str(init), str(work.root / _INIT_C)],
-               log, "the guest's init could not be built", "see the compiler's last lines above")
+    init.unlink(missing_ok=True)
+    sources = sorted(str(path) for path in (work.root / _INIT).glob("*.c"))
+    work.must(["gcc", "-static", "-O2", "-Wall", "-o", str(init), *sources], log,
+              "the guest's init could not be built", "see the compiler's last lines above")
     return init
 
 
-def pack(parts: Parts, items: Sequence[Item], image: Path, memory_mib: int, work: Workspace) -> None:
+def pack(parts: Parts, items: Sequence[Item], image: Path, memory_mib: int,
+         work: Workspace) -> None:
     """Write the initramfs for a guest that runs the items.
 
     image: the file to write.  memory_mib: what the guest has.
@@ -85,6 +100,7 @@ def pack(parts: Parts, items: Sequence[Item], image: Path, memory_mib: int, work
         files["/bin/busybox"] = Path(busybox)
     module = where / SELFTESTS_MODULE
     if module.exists():
+        identity.check_elf(module, parts.kernel, work.env)
         files[f"/lib/modules/{release}/kernel/{SELFTESTS_MODULE}"] = module
     for item in items:
         for name in (item.program, *item.files):
@@ -94,6 +110,8 @@ def pack(parts: Parts, items: Sequence[Item], image: Path, memory_mib: int, work
         raise GateError(UNUSABLE, f"an initramfs of {mib:.0f} MiB is too much for a guest with "
                         f"{memory_mib} MiB of memory", "build smaller tests, or raise GUEST_MIB "
                         "in scripts/gatelib/data/guests.py")
+    for name in programs(items):
+        identity.check_elf(parts.installed / name, parts.tests, work.env)
     listing = where / "gate-initramfs"
     write_blob(listing, Blob(_listing(files).encode()))
     done = proc.capture([str(where / "usr" / "gen_init_cpio"), str(listing)], env=work.env)

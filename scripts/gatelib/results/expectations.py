@@ -160,7 +160,7 @@ def _shown(text: str) -> str:
 
 def _find(folder: Path, name: str) -> List[_File]:
     """Return the files of a NAME, or the one file that a path names."""
-    known = f"those known are {', '.join(_known(folder)) or 'none'}"
+    known = f"those known are {', '.join(shipped(folder)) or 'none'}"
     if "/" in name or name.endswith(".txt"):
         match = _FILE.fullmatch(os.path.basename(name))
         if not match:
@@ -179,7 +179,7 @@ def _find(folder: Path, name: str) -> List[_File]:
     return files
 
 
-def _known(folder: Path) -> List[str]:
+def shipped(folder: Path) -> List[str]:
     """Return the names of the expectations in folder."""
     matches = [_FILE.fullmatch(path.name) for path in folder.glob("*.txt")]
     return sorted({match.group(1) for match in matches if match})

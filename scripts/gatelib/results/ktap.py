@@ -16,7 +16,9 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gatelib.base import proc
 from gatelib.data.tests import Item
-from gatelib.results.kunit import ERROR, FAIL, PASS, SKIP, Result
+from gatelib.kernels import identity
+from gatelib.results.evidence import (ERROR, FAIL, PASS, SKIP, Evidence, Problem, Result,
+                                      of_harness, with_evidence)
 
 _INDENT = "  "
 _VERSION = re.compile(r"^(?:K?TAP version \d+)$")
@@ -27,6 +29,7 @@ _RUNS = re.compile(r"^# +RUN +(\S+) \.\.\.$")
 _FIGURE = re.compile(r"^# ([a-z]\w*)=(\S.*)$")
 _SUBTEST = re.compile(r"^# Subtest: (\S+)$")
 _END = re.compile(r"^# gate-init: end items=(\d{1,9}) failed=(\d{1,9})$")
+_KERNEL = "# kernel="
 _CPUS = "guest/cpus-online"
 
 
@@ -42,7 +45,11 @@ class Reading(NamedTuple):
     cases: List[Result]
     figures: List[Figures]
     timeline: List[Tuple[int, int]]	# of the first hold: microseconds, CPUs waiting from then on
-    problems: List[str]
+    problems: List[Problem]
+
+    def bad(self, *lines: str, cause: str = "test") -> None:
+        """Add problems."""
+        self.problems.extend(Problem(cause, line) for line in lines)
 
 
 class _Outer(NamedTuple):
@@ -55,25 +62,33 @@ class _Outer(NamedTuple):
     lines: List[str]	# the program's
 
 
-def read(text: str, items: Sequence[Item]) -> Reading:
-    """Read the text of a results port; items: what the guest was to run, in order."""
+def read(text: str, items: Sequence[Item], ident: str) -> Reading:
+    """Read the text of a results port.
+
+    items: what the guest was to run, in order.  ident: the build that was to run.
+    """
     reading = Reading([], [], [], [])
     lines = text.replace("\r", "").split("\n")
     if not text.strip():
-        reading.problems.append("the guest wrote no results")
+        reading.bad("the guest wrote no results")
+        return reading
+    versions = dict.fromkeys(line[len(_KERNEL):] for line in lines if line.startswith(_KERNEL))
+    wrong = identity.complaint(" and ".join(versions) or None, ident)
+    if wrong:
+        reading.bad(wrong, cause="harness")
         return reading
     outers = _outers(lines, len(items) + 1, reading)
     names = [_CPUS, *(item.program for item in items)]
     for outer in outers:
         if outer.number > len(names) or outer.name != names[outer.number - 1]:
-            reading.problems.append(f"unexpected result {outer.number} {outer.name}")
+            reading.bad(f"unexpected result {outer.number} {outer.name}")
         elif outer.number == 1:
             if not outer.ok:
-                reading.problems.append("not all CPUs came online")
+                reading.bad("not all CPUs came online")
         else:
             _item(items[outer.number - 2], outer, reading)
     there = {outer.name for outer in outers}
-    reading.problems.extend(f"{name} has no result" for name in names if name not in there)
+    reading.bad(*[f"{name} has no result" for name in names if name not in there])
     return reading
 
 
@@ -103,30 +118,31 @@ def _outers(lines: Sequence[str], count: int, reading: Reading) -> List[_Outer]:
         elif end and ended is None:
             ended = int(end.group(1)), int(end.group(2))
         elif line:
-            reading.problems.append(f"unknown line in the results: {proc.printable(line)}")
+            reading.bad(f"unknown line in the results: {proc.printable(line)}")
     if values:
         reading.figures.append(Figures("guest", "", values))
     if heads != ["KTAP", f"1..{count}"]:
-        reading.problems.append("the guest's test plan is missing or wrong")
+        reading.bad("the guest's test plan is missing or wrong")
     if [outer.number for outer in found] != list(range(1, len(found) + 1)):
-        reading.problems.append("the guest's results are not in order")
+        reading.bad("the guest's results are not in order")
     if ended is None:
-        reading.problems.append("the results are cut off: the guest's end line is missing")
+        reading.bad("the results are cut off: the guest's end line is missing")
     elif ended != (count, sum(not outer.ok for outer in found)) or inner:
-        reading.problems.append("the guest's end line does not agree with its results")
+        reading.bad("the guest's end line does not agree with its results")
     return found
 
 
 def _item(item: Item, outer: _Outer, reading: Reading) -> None:
     """Add what one program said."""
     if outer.subtest != item.program:
-        reading.problems.append(f"{item.program} has no start line")
+        reading.bad(f"{item.program} has no start line")
     died = re.match(r"(timeout|signal)=(\d+)|exit=12[67]\b", outer.note)
     if died:
-        reading.problems.append(f"{item.program}: " + {
+        reading.bad(f"{item.program}: " + {
             "timeout": f"was stopped after {died.group(2)} s",
             "signal": f"was killed by signal {died.group(2)}",
-        }.get(died.group(1) or "", "could not be started: " + _last(outer.lines)))
+        }.get(died.group(1) or "", "could not be started: " + _last(outer.lines)),
+                    cause="hang" if died.group(1) == "timeout" else "test")
     before = len(reading.cases)
     if item.case:
         _plain(item, outer, reading, died is not None)
@@ -136,7 +152,7 @@ def _item(item: Item, outer: _Outer, reading: Reading) -> None:
     good = bool(mine) and all(case.status in (PASS, SKIP) for case in mine)
     if good != outer.ok and not died:
         said = f"{'ok' if outer.ok else 'not ok'} # {outer.note}".rstrip(" #")
-        reading.problems.append(f"{item.program} ended \"{said}\", which its cases do not explain")
+        reading.bad(f"{item.program} ended \"{said}\", which its cases do not explain")
 
 
 def _last(lines: Sequence[str]) -> str:
@@ -158,7 +174,10 @@ def _plain(item: Item, outer: _Outer, reading: Reading, died: bool) -> None:
             values[figure.group(1)] = figure.group(2)
     if values:
         reading.figures.append(Figures(item.suite, item.case, values))
-    reading.cases.append(Result(item.suite, item.case, status))
+    # Its own word that it failed is its assertion.
+    evidence = Evidence({key: value for key, value in values.items() if value.isdigit()}, failed,
+                        "")
+    reading.cases.append(Result(item.suite, item.case, status, "", evidence))
 
 
 def _ktap(item: Item, lines: Sequence[str], reading: Reading) -> None:
@@ -168,13 +187,16 @@ def _ktap(item: Item, lines: Sequence[str], reading: Reading) -> None:
     values: List[Dict[str, str]] = []
     runs = ""
     problems = []
-    for line in lines:
+    begin = 0
+    for number, line in enumerate(lines):
         plan, result, figure = _PLAN.match(line), _RESULT.match(line), _FIGURE.match(line)
         run = _RUNS.match(line)
         if plan:
             plans.append(int(plan.group(1)))
         elif run:
             runs = _short(run.group(1))
+            # What was said before it is not this case's.
+            begin, values = number + 1, []
         elif figure and figure.group(1) == "timeline":
             _time(figure.group(2), len(cases), values, reading)
         elif figure:
@@ -183,7 +205,9 @@ def _ktap(item: Item, lines: Sequence[str], reading: Reading) -> None:
             values[-1][figure.group(1)] = figure.group(2)
         elif result:
             # A skipped case of an older harness has no name here.
-            case = _case(item, result, _short(result.group(3) or "") or runs)
+            case = with_evidence(_case(item, result, _short(result.group(3) or "") or runs),
+                                 of_harness(lines[begin:number]))
+            begin = number + 1
             if int(result.group(2)) != len(cases) + 1 or case.case in [each.case for each in cases]:
                 problems.append(f"{item.program}: result {case.case} is out of order")
             cases.append(case)
@@ -192,8 +216,8 @@ def _ktap(item: Item, lines: Sequence[str], reading: Reading) -> None:
         elif _LIKE_RESULT.match(line):
             problems.append(f"{item.program}: unknown result: {proc.printable(line)}")
     reading.cases.extend(cases)
-    reading.problems.extend(problems)
-    reading.problems.extend(_plan_problems(item, plans, cases, runs))
+    reading.bad(*problems)
+    reading.bad(*_plan_problems(item, plans, cases, runs))
 
 
 def _plan_problems(item: Item, plans: List[int], cases: List[Result], runs: str) -> List[str]:

@@ -10,9 +10,10 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from gatelib.base import proc
 from gatelib.base.workspace import Workspace
-from gatelib.data.console import CONSOLE_BAD
-
-PASS, FAIL, SKIP, ERROR = "PASS", "FAIL", "SKIP", "ERROR"
+from gatelib.data.console import CONSOLE_BAD, PARSE_BYTES, PARSE_SECONDS
+from gatelib.kernels import identity
+from gatelib.results.evidence import (ERROR, FAIL, PASS, SKIP, Problem, Result, of_kunit,
+                                      with_evidence)
 
 # From best to worst: a case with parameters is as good as its worst one.
 _RANK = (SKIP, PASS, FAIL, ERROR)
@@ -26,18 +27,10 @@ _PLAN = re.compile(r"^( *)1\.\.\d+")
 _PARSER_ERROR = re.compile(r"\[ERROR\] Test: ?(.*)$")
 
 
-class Result(NamedTuple):
-    """One test case as the kernel reported it."""
-    suite: str
-    case: str
-    status: str		# PASS, FAIL, SKIP, ERROR (crashed or missing), or what the parser said
-    reason: str = ""	# of a skip
-
-
 class Results(NamedTuple):
     """All cases of one boot, and everything that makes them untrustworthy."""
     cases: List[Result]
-    problems: List[str]
+    problems: List[Problem]
 
 
 def console_lines(log: Path) -> List[str]:
@@ -51,25 +44,36 @@ def bad_lines(lines: Sequence[str]) -> List[str]:
     return [proc.printable(line.strip()) for line in lines if _BAD.search(line.strip())]
 
 
-def collect(log: Path, src: Path, work: Workspace, parse_log: Path,
-            suites: Sequence[str]) -> Results:
+def splats(lines: Sequence[str]) -> List[Problem]:
+    """Return a problem for each line with which the kernel complains, and no more than three."""
+    return [Problem("splat", f"console: {line}") for line in first(bad_lines(lines), 3)]
+
+
+def collect(log: Path, src: Path, work: Workspace, parse_log: Path, suites: Sequence[str],
+            ident: str) -> Results:
     """Read the results of a boot.
 
     log: console.  src: the kernel tree whose kunit.py parses it.
     parse_log: where that writes.  suites: those that have to be there.
+    ident: the build that was to run.
     """
     lines = console_lines(log)
-    problems = [f"console: {line}" for line in first(bad_lines(lines), 3)]
+    wrong = identity.complaint(identity.running(lines), ident)
+    if wrong:
+        return Results([], [Problem("harness", wrong)])
+    problems = splats(lines)
     data, complaints = _parse(log, src, work, parse_log)
-    problems += complaints
     reasons = {match.group(1): match.group(2).strip()
                for match in map(_SKIPPED.search, lines) if match}
     cases = list(_flatten(data, reasons))
-    problems += missing(cases, suites)
+    told = missing(cases, suites)
     if cases:
-        problems += list(dict.fromkeys(plan_problems(lines)))
-    problems += first(lost_problems(lines, cases), 3)
-    return Results([case for case in cases if case.case], problems)
+        told += list(dict.fromkeys(plan_problems(lines)))
+    told += first(lost_problems(lines, cases), 3)
+    said = of_kunit(lines)
+    return Results([with_evidence(case, said.get((case.suite, case.case)))
+                    for case in cases if case.case],
+                   [*problems, *complaints, *(Problem("test", what) for what in told)])
 
 
 def first(lines: List[str], count: int) -> List[str]:
@@ -78,24 +82,34 @@ def first(lines: List[str], count: int) -> List[str]:
     return lines[:count] + ([f"and {more} more such lines"] if more > 0 else [])
 
 
-def _parse(log: Path, src: Path, work: Workspace, parse_log: Path) -> Tuple[Dict[str, Any], List[str]]:
+def _parse(log: Path, src: Path, work: Workspace,
+           parse_log: Path) -> Tuple[Dict[str, Any], List[Problem]]:
     """Return kunit.py's JSON object for the log, and its complaints about the log."""
     out = parse_log.with_suffix(".json")
     out.unlink(missing_ok=True)
     parse_log.unlink(missing_ok=True)
-    # Its exit status says whether all tests passed, which is not the question yet.
-    work.run([str(src / "tools" / "testing" / "kunit" / "kunit.py"), "parse",
-               f"--json={out}", str(log)], parse_log)
+    if log.exists() and log.stat().st_size > PARSE_BYTES:
+        return {}, [Problem("test", f"the console has more than {PARSE_BYTES >> 20} MiB")]
+    # Its exit status says whether all tests passed, which is not the question yet. On results
+    # before their plan and on lines that stand twice it goes round for ever (seen with 6.12).
+    done = proc.run([str(src / "tools" / "testing" / "kunit" / "kunit.py"), "parse",
+                     f"--json={out}", str(log)], log=parse_log, env=work.env,
+                    timeout=PARSE_SECONDS, tick=work.progress.tick)
+    if done.timed_out:
+        return {}, [Problem("harness", "kunit.py did not come to the end of the log within "
+                            f"{PARSE_SECONDS} s; see whether its lines are in order")]
     said = parse_log.read_text("utf-8", "replace").splitlines()
-    complaints = [f"kunit.py: {match.group(1)}"
-                  for match in map(_PARSER_ERROR.search, said) if match]
+    complaints = first([f"kunit.py: {match.group(1)}"
+                        for match in map(_PARSER_ERROR.search, said) if match], 3)
     try:
         data = json.loads(out.read_text("utf-8", "replace"))
     except (OSError, ValueError):
         data = None
+    problems = [Problem("test", what) for what in complaints]
     if not isinstance(data, dict):
-        return {}, [*first(complaints, 3), "kunit.py gave no results for the log"]
-    return data, first(complaints, 3)
+        return {}, [*problems, Problem("harness", "kunit.py gave no results for the log; see its "
+                                       f"last words in {parse_log}")]
+    return data, problems
 
 
 def _flatten(data: Dict[str, Any], reasons: Dict[str, str]) -> Iterator[Result]:

@@ -1,32 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a run says at its end: table, failures, count, results.json."""
+"""What a run says at its end: table, failures, count."""
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gatelib.base.errors import HOLDS, VERDICT, GateError
-from gatelib.data.tests import FIGURES
+from gatelib.base.load import STARVED, Usage
+from gatelib.data.causes import CAUSES
+from gatelib.data.figures import FIGURES
 from gatelib.results.ktap import Figures
-from gatelib.results.verdict import FAILED, PASSED, SKIPPED, Verdict
-from gatelib.trees.files import Blob, write_blob
-from gatelib.trees.patches import ABSENT
+from gatelib.results.verdict import FAILED, FLAKED, PASSED, SKIPPED, Verdict
 
-RESULTS_JSON = "results.json"
 _NUMBER = re.compile(r"[0-9]{1,15}")
 
 # The last column, notes, has no name.
 _HEAD = ("tree", "state", "flavour", "suite", "pass", "fail", "skip", "verdict", "")
 
 
-class Problem(NamedTuple):
-    """Something that makes results untrustworthy, and the log to read."""
-    what: str
-    log: Path
+class Failure(NamedTuple):
+    """Something that is not as it must be, whose fault it is, and the log to read."""
+    cause: str	# one of CAUSES
+    what: str	# with what to do
+    log: Optional[Path]
 
 
 @dataclass
@@ -37,40 +36,67 @@ class Cell:
     version: str
     state: str
     flavour: str
-    found: Mapping[str, str]	# fix id -> what the tree came with
-    present: Mapping[str, str]	# fix id -> what this kernel has
+    found: Mapping[str, str]	# fix id -> what the tree came with; empty: nobody looked
+    expected: Sequence[str] = ()	# names of the expectations
+    content: str = ""		# of the tree: git's description, a package's version, a hash
+    ident: str = ""		# build of the kernel that was meant
+    tests: str = ""		# hash of the selftests
+    started: str = ""
     verdicts: List[Verdict] = field(default_factory=list)
     logs: Dict[str, Path] = field(default_factory=dict)	# suite -> where its results are
-    problems: List[Problem] = field(default_factory=list)
+    problems: List[Failure] = field(default_factory=list)
     figures: List[Figures] = field(default_factory=list)
     seconds: Dict[str, float] = field(default_factory=dict)	# stage -> time it took
+    commands: Dict[str, Sequence[str]] = field(default_factory=dict)	# guest -> what booted it
+    usage: Usage = Usage()	# of its guests
     error: Optional[GateError] = None
 
     @property
     def name(self) -> str:
         return f"{self.tree} {self.state} {self.flavour}"
 
+    def judged(self) -> List[Failure]:
+        """Return what is not as it must be in what the kernel said."""
+        found = [Failure("test", f"{each.result.suite}.{each.result.case} {each.why}",
+                         self.logs.get(each.result.suite))
+                 for each in self.verdicts if each.outcome == FAILED]
+        return [*found, *self.problems]
+
+    def failures(self) -> List[Failure]:
+        """Return everything that is not as it must be."""
+        found = self.judged()
+        if self.error is not None:
+            what = "; ".join(part for part in (self.error.what, self.error.todo) if part)
+            found.append(Failure(self.error.cause, what, self.error.log))
+        return found
+
 
 @dataclass
 class Run:
-    """All kernels of a run, and what is wrong across several of them."""
+    """All kernels of a run."""
     cells: List[Cell] = field(default_factory=list)
-    toothless: List[str] = field(default_factory=list)
 
     def counts(self) -> Tuple[int, int, int]:
-        """Return how many results were as they must, were not, and were skipped rightly."""
+        """Return how many results were as they must, were not, and were skipped or flaked."""
         outcomes = [each.outcome for cell in self.cells for each in cell.verdicts]
-        more = len(self.toothless) + sum(len(cell.problems) + (cell.error is not None)
-                                         for cell in self.cells)
-        return outcomes.count(PASSED), outcomes.count(FAILED) + more, outcomes.count(SKIPPED)
+        failed = sum(len(cell.failures()) for cell in self.cells)
+        return (outcomes.count(PASSED), failed,
+                outcomes.count(SKIPPED) + outcomes.count(FLAKED))
 
     def status(self) -> int:
-        """Return the exit status; a kernel that could not be verdicts outweighs a bad verdict."""
-        errors = [cell.error.status for cell in self.cells if cell.error is not None]
-        if errors:
-            return max(errors)
-        passed, failed, _ = self.counts()
-        return HOLDS if passed and not failed else VERDICT
+        """Return the exit status; a kernel that could not be judged outweighs a bad verdict."""
+        found = [cell.error.status for cell in self.cells if cell.error is not None]
+        found += [CAUSES[failure.cause] for cell in self.cells for failure in cell.judged()]
+        if found:
+            return max(found)
+        return HOLDS if self.counts()[0] else VERDICT
+
+    def usage(self) -> Usage:
+        """Return what all guests did with their time."""
+        whole = Usage()
+        for cell in self.cells:
+            whole = whole.plus(cell.usage)
+        return whole
 
 
 def table(run: Run) -> List[str]:
@@ -78,13 +104,12 @@ def table(run: Run) -> List[str]:
     rows: List[Tuple[str, ...]] = [_HEAD]
     for cell in run.cells:
         key = (cell.tree, cell.state, cell.flavour)
-        if cell.error is not None:
-            rows.append((*key, "-", "-", "-", "-", "ERROR", cell.error.what))
-            continue
-        for suite in _suites(cell.verdicts):
+        for suite in dict.fromkeys(each.result.suite for each in cell.verdicts):
             rows.append((*key, suite, *_row(cell, suite)))
         if cell.problems:
             rows.append((*key, "-", "-", "-", "-", "FAIL", f"problems: {len(cell.problems)}"))
+        if cell.error is not None:
+            rows.append((*key, "-", "-", "-", "-", "ERROR", cell.error.what))
     return _columns(rows)
 
 
@@ -95,7 +120,7 @@ def _columns(rows: Sequence[Sequence[str]]) -> List[str]:
 
 
 def measured(run: Run) -> List[str]:
-    """Return the lines of the table of what the tests measured, none if they did not."""
+    """Return the lines of the table of what the selftests measured, none if they did not."""
     names = {figure.name for figure in FIGURES} - {"cpus"}
     rows = [(cell, each) for cell in run.cells for each in cell.figures
             if each.case and names & set(each.values)]
@@ -113,20 +138,19 @@ def _shown(value: str, per: int) -> str:
     return f"{int(value) / per:.0f}" if per != 1 and _NUMBER.fullmatch(value) else value
 
 
-def _suites(verdicts: Sequence[Verdict]) -> List[str]:
-    return list(dict.fromkeys(each.result.suite for each in verdicts))
-
-
 def _row(cell: Cell, suite: str) -> Tuple[str, ...]:
     mine = [each for each in cell.verdicts if each.result.suite == suite]
     status = [each.result.status for each in mine]
     passes, skips = status.count("PASS"), status.count("SKIP")
     red = sum(1 for each in mine if each.must == "fail" and each.outcome == PASSED)
     wrong = sum(1 for each in mine if each.outcome == FAILED)
+    flaky = [each for each in mine if each.outcome == FLAKED]
     notes = []
     if red:
-        known = "known: fix absent, " if cell.state == "as-is" else ""
-        notes.append(f"{known}red as it must be: {red}")
+        notes.append(f"{'known to fail' if cell.state == 'as-is' else 'red as it must be'}: {red}")
+    if flaky:
+        good = sum(1 for each in flaky if each.result.status == "PASS")
+        notes.append(f"flaky: {good} of {len(flaky)} passed")
     if wrong:
         notes.append(f"not as it must be: {wrong}")
     return (str(passes), str(len(mine) - passes - skips), str(skips),
@@ -137,66 +161,39 @@ def failures(run: Run) -> List[str]:
     """Return a line for each thing that is not as it must be."""
     lines = []
     for cell in run.cells:
-        for each in cell.verdicts:
-            if each.outcome == FAILED:
-                lines.append(f"FAIL {cell.name}: {each.result.suite}.{each.result.case} "
-                             f"{each.why}; read {cell.logs[each.result.suite]}")
-        for problem in cell.problems:
-            lines.append(f"FAIL {cell.name}: {problem.what}; read {problem.log}")
-        if cell.error is not None:
-            lines.append(f"ERROR {cell.name}: {cell.error.line()}")
-    lines += [f"FAIL {line}; choose a flavour in which one runs" for line in run.toothless]
-    return lines
-
-
-def known(run: Run) -> List[str]:
-    """Return a line for each kernel as it came that lacks a fix, so that green is not misread."""
-    lines = []
-    for cell in run.cells:
-        if cell.state != "as-is" or cell.error is not None:
-            continue
-        for fix, state in cell.present.items():
-            if state == ABSENT:
-                lines.append(f"known: {cell.name} lacks fix {fix}: its witnesses fail as they must")
+        for failure in cell.failures():
+            log = f"; read {failure.log}" if failure.log else ""
+            lines.append(f"FAIL {cell.name}: {failure.cause}: {failure.what}{log}")
     return lines
 
 
 def kernels(run: Run) -> List[str]:
-    """Return a line for each tree: where it is from, and which fixes it came with."""
-    lines = {}
-    for cell in run.cells:
-        fixes = ", ".join(f"{fix} {state}" for fix, state in cell.found.items())
-        lines[cell.tree] = f"{cell.tree}: {cell.version} from {cell.origin}; came with {fixes}"
-    return list(lines.values())
+    """Return a line for each tree: where it is from, which fixes it came with, what is expected."""
+    lines = []
+    for tree in dict.fromkeys(cell.tree for cell in run.cells):
+        mine = [cell for cell in run.cells if cell.tree == tree]
+        parts = [f"{tree}: {mine[0].version} from {mine[0].origin}"]
+        found = next((cell.found for cell in mine if cell.found), {})
+        if found:
+            parts.append("came with " + ", ".join(f"{fix} {form}" for fix, form in found.items()))
+        parts += [f"as-is expects {' and '.join(cell.expected) or 'everything to pass'}"
+                  for cell in mine if cell.state == "as-is"][:1]
+        lines.append("; ".join(parts))
+    return lines
+
+
+def busy(run: Run) -> List[str]:
+    """Return a line that says so if the host kept the guests waiting."""
+    usage = run.usage()
+    if usage.share >= STARVED:
+        return []
+    stopped = f", and stopped them for {usage.stopped:.0f} s" if usage.stopped else ""
+    return [f"gate: the host was busy: the guests got {usage.share:.0%} of the CPU time that they "
+            f"asked for{stopped}"]
 
 
 def show(run: Run) -> List[str]:
     """Return all lines for the end of a run; the last one is the count."""
     passed, failed, skipped = run.counts()
-    return ["", *kernels(run), "", *table(run), *measured(run), *known(run), *failures(run),
+    return ["", *kernels(run), "", *table(run), *measured(run), *failures(run), *busy(run),
             f"gate: {passed} passed, {failed} failed, {skipped} skipped"]
-
-
-def _plain(cell: Cell) -> Dict[str, Any]:
-    return {
-        "tree": cell.tree, "origin": cell.origin, "version": cell.version,
-        "state": cell.state, "flavour": cell.flavour,
-        "found": dict(cell.found), "present": dict(cell.present),
-        "logs": {suite: log.name for suite, log in cell.logs.items()},
-        "seconds": {stage: round(value, 1) for stage, value in cell.seconds.items()},
-        "cases": [{"suite": each.result.suite, "case": each.result.case,
-                   "status": each.result.status, "reason": each.result.reason,
-                   "must": each.must, "outcome": each.outcome, "why": each.why}
-                  for each in cell.verdicts],
-        "figures": [each._asdict() for each in cell.figures],
-        "problems": [problem.what for problem in cell.problems],
-        "error": cell.error.line() if cell.error is not None else None,
-    }
-
-
-def write_json(run: Run, out: Path) -> None:
-    """Write everything about the run to out/results.json."""
-    passed, failed, skipped = run.counts()
-    data = {"status": run.status(), "passed": passed, "failed": failed, "skipped": skipped,
-            "toothless": run.toothless, "kernels": [_plain(cell) for cell in run.cells]}
-    write_blob(out / RESULTS_JSON, Blob((json.dumps(data, indent=1) + "\n").encode()))

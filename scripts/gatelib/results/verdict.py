@@ -1,96 +1,115 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Whether a kernel did what it must: results against the table of witnesses."""
+"""Whether a kernel did what it must: results against what is expected."""
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Collection, List, Mapping, NamedTuple, Sequence
 
-from gatelib.data.tests import CASES, Case
-from gatelib.data.trees import FIXES
-from gatelib.results.kunit import FAIL, PASS, SKIP, Result
-from gatelib.trees.patches import ABSENT, UPSTREAM
+from gatelib.data.figures import MEASURED
+from gatelib.results.evidence import ERROR, FAIL, PASS, SKIP, Result
+from gatelib.results.expectations import Expectations, Line
 
-PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
-
-_ROWS: Dict[Tuple[str, str], Case] = {(row.suite, row.case): row for row in CASES}
+PASSED, FAILED, SKIPPED, FLAKED = "passed", "failed", "skipped", "flaked"
 
 
 class Verdict(NamedTuple):
     """One result and what became of it."""
     result: Result
-    must: str		# "pass" or "fail"
-    outcome: str	# PASSED: as it must; FAILED; SKIPPED: where it may be
+    must: str		# "pass", "fail" or "skip", or "run" for a flake
+    outcome: str	# PASSED: as it must; FAILED; SKIPPED: as it must; FLAKED: decides nothing
     why: str		# of FAILED, for the user
 
 
-def row_of(result: Result) -> Optional[Case]:
-    """Return the case's row in tables.CASES, if it has one."""
-    return _ROWS.get((result.suite, result.case))
+def measured(result: Result) -> str:
+    """Return what the case measured, in words where the table has them."""
+    figures = result.evidence.figures
+    for row in MEASURED:
+        if all(name in figures for name in row.names):
+            return row.words.format(**figures)
+    return ", ".join(f"{name}={value}" for name, value in figures.items())
 
 
-def _may_skip(row: Optional[Case], flavour: str, present: Mapping[str, str]) -> bool:
-    if row is None:
-        return False
-    upstream = row.fix is not None and present[row.fix] == UPSTREAM
-    return flavour in row.may_skip or (upstream and "upstream" in row.may_skip)
-
-
-def judge_case(result: Result, flavour: str, present: Mapping[str, str]) -> Verdict:
+def judge_case(result: Result, line: "Line | None", known: Sequence[str] = ()) -> Verdict:
     """Judge one result.
 
-    flavour: of the kernel.  present: fix id -> ABSENT, OURS or UPSTREAM in it.
+    line: what is expected of it, None: that it passes.
+    known: names of expectations that would allow its failure.
     """
-    row = row_of(result)
-    fix = row.fix if row else None
-    red = fix is not None and present[fix] == ABSENT
-    must = "fail" if red else "pass"
-    if result.status == SKIP:
-        if _may_skip(row, flavour, present):
-            return Verdict(result, must, SKIPPED, "")
-        reason = f" ({result.reason})" if result.reason else ""
-        return Verdict(result, must, FAILED, f"was skipped{reason} where it has to run")
+    if line is None:
+        return _must_pass(result, known)
+    if line.kind == "flakes":
+        return Verdict(result, "run", FLAKED, "")
+    if line.kind == "skips":
+        if result.status == SKIP:
+            return Verdict(result, "skip", SKIPPED, "")
+        return Verdict(result, "skip", FAILED, f"has status {result.status} and is to be skipped; "
+                       f"remove the line {line.where}")
+    return _must_fail(result, line)
+
+
+def _must_pass(result: Result, known: Sequence[str]) -> Verdict:
     if result.status == PASS:
-        if red:
-            return Verdict(result, must, FAILED,
-                          f"passes although fix {fix} is absent: the test has lost its teeth")
-        return Verdict(result, must, PASSED, "")
-    if result.status == FAIL:
-        return Verdict(result, must, PASSED if red else FAILED, "" if red else "fails")
-    # A crashed or unknown witness proves nothing, so this is red in every state.
-    return Verdict(result, must, FAILED, f"has status {result.status}: crashed or cut off")
+        return Verdict(result, "pass", PASSED, "")
+    if result.status == SKIP:
+        reason = f" ({result.reason})" if result.reason else ""
+        return Verdict(result, "pass", FAILED, f"was skipped{reason} where it has to run; mend the "
+                       "configuration, or list it in a -skips.txt")
+    if result.status != FAIL:
+        return Verdict(result, "pass", FAILED, _crashed(result))
+    words = measured(result)
+    hint = " or ".join(f"--expect {name}" for name in known)
+    return Verdict(result, "pass", FAILED, "fails" + (f": {words}" if words else "")
+                   + (f"; if that is known of this tree: {hint}" if hint else
+                      "; mend the kernel or the test"))
 
 
-def judge(results: Sequence[Result], flavour: str, present: Mapping[str, str],
-          suites: Iterable[str]) -> List[Verdict]:
-    """Judge all results of a kernel, and add a failure for each case of the table that is missing.
+def _must_fail(result: Result, line: Line) -> Verdict:
+    if result.status == PASS:
+        return Verdict(result, "fail", FAILED, "passes and is to fail; if it is mended remove the "
+                       f"line {line.where}, else the test has lost its teeth")
+    if result.status == SKIP:
+        reason = f" ({result.reason})" if result.reason else ""
+        return Verdict(result, "fail", FAILED, f"was skipped{reason} and is to fail by "
+                       f"{line.where}; mend the configuration, or list it in a -skips.txt")
+    if result.status != FAIL:
+        return Verdict(result, "fail", FAILED, _crashed(result))
+    # Red for another reason than its own proves nothing.
+    if not result.evidence.asserted:
+        return Verdict(result, "fail", FAILED, "failed without a failed assertion of its own; see "
+                       "what stopped it")
+    if not result.evidence.figures:
+        return Verdict(result, "fail", FAILED, "failed without a measured figure; see what kept it "
+                       "from measuring")
+    return Verdict(result, "fail", PASSED, "")
 
+
+def _crashed(result: Result) -> str:
+    what = result.reason or "crashed or cut off"
+    return f"has status {result.status}: {what}; see what its log says around it"
+
+
+def judge(results: Sequence[Result], flavour: str, expected: Expectations,
+          declared: Mapping[str, Collection[str]], known: Mapping[str, Sequence[str]],
+          suites: Sequence[str]) -> List[Verdict]:
+    """Judge all results of a kernel, and add a failure for each case that is missing.
+
+    declared: suite -> its cases.  known: "suite.case" -> names of expectations in which it fails.
     suites: those that had to run; one that did not run at all is a problem
     of its own, so that its cases are not named one by one.
     """
-    verdicts = [judge_case(result, flavour, present) for result in results]
+    verdicts = []
+    for result in results:
+        name = f"{result.suite}.{result.case}"
+        verdicts.append(judge_case(result, expected.of(name, flavour), known.get(name, ())))
     ran = {(result.suite, result.case) for result in results}
-    wanted = set(suites) & {result.suite for result in results}
-    for key, row in _ROWS.items():
-        if row.suite in wanted and key not in ran:
-            verdicts.append(Verdict(Result(row.suite, row.case, "none"), "pass", FAILED,
-                                 "did not run at all"))
-    return verdicts
-
-
-def toothless(flavours: Mapping[str, Sequence[Verdict]], present: Mapping[str, str],
-              suites: Iterable[str]) -> List[str]:
-    """Return a line for each fix of which no witness ran, in one tree and state.
-
-    flavours: flavour -> all that was verdicts there.  suites: those that had to run.
-    """
-    wanted = set(suites)
-    lines = []
-    for fix in FIXES:
-        rows = [row for row in CASES if row.fix == fix.id and row.suite in wanted]
-        if present[fix.id] == UPSTREAM and all("upstream" in row.may_skip for row in rows):
+    for suite in suites:
+        if suite not in {result.suite for result in results}:
             continue
-        ran = any(row_of(each.result) in rows and each.result.status in (PASS, FAIL)
-                  for verdicts in flavours.values() for each in verdicts)
-        if not ran:
-            lines.append(f"no witness of fix {fix.id} ran in {', '.join(flavours)}")
-    return lines
+        for case in declared.get(suite, ()):
+            if (suite, case) not in ran:
+                line = expected.of(f"{suite}.{case}", flavour)
+                where = f"; it is listed in {line.where}" if line else ""
+                verdicts.append(Verdict(Result(suite, case, ERROR), "pass", FAILED,
+                                        f"did not run at all{where}; see whether the kernel was "
+                                        "built with it"))
+    return verdicts
