@@ -61,7 +61,8 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _environment(mails: Mails, work: Workspace, sender: str, editor: str = "false") -> Dict[str, str]:
+def _environment(mails: Mails, work: Workspace, sender: str,
+                 editor: str = "false") -> Dict[str, str]:
     env = isolated(work.env, _home(mails.temp, sender, editor))
     for name in [each for each in env if each.startswith(("GIT_AUTHOR_", "GIT_COMMITTER_"))]:
         del env[name]	# they would overrule the sender's identity

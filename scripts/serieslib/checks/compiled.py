@@ -71,7 +71,7 @@ class Watcher:
         self._tree = tree
         self._flavour = flavour
         self._dirs = list(dirs)
-        self._bench = work
+        self._work = work
         self._where = tree.folder / f"check-{flavour}"
         self._said: Optional[Said] = None
 
@@ -92,9 +92,9 @@ class Watcher:
         write_blob(self._where / ".config", Blob((source / ".config").read_bytes()))
         log.unlink(missing_ok=True)
         argv = ["make", "-C", str(self._tree.src), f"O={self._where}", f"ARCH={self._flavour}",
-                *build.compilers(), "W=1", "C=1", "-Otarget", f"-j{self._bench.jobs}",
+                "W=1", "C=1", "-Otarget", f"-j{self._work.jobs}",
                 *self._dirs]
-        if self._dirs and self._bench.run(argv, log) != 0:
+        if self._dirs and self._work.run(argv, log) != 0:
             raise GateError(MACHINE, "the objects do not compile with W=1 C=1",
                             "look for the reason", log=log)
         text = log.read_text("utf-8", "replace") if self._dirs else ""

@@ -40,7 +40,8 @@ def parse(text: str) -> List[Said]:
     return [Said(each.group(1) or "", each.group(3), each.group(4)) for each in found if each]
 
 
-def checkpatch(tree: Tree, mail: Path, git: Git, label: str, work: Workspace, report: Report) -> None:
+def checkpatch(tree: Tree, mail: Path, git: Git, label: str, work: Workspace,
+               report: Report) -> None:
     """Run the tree's checkpatch.pl --strict on a mail, and judge all that it says.
 
     git: a repository made of the tree with the series; commits are looked up there.

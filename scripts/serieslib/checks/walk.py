@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 from typing import Dict, NamedTuple, Sequence, Set, Tuple
@@ -13,7 +12,7 @@ from gatelib.base.workspace import Workspace
 from gatelib.data.kernels import FLAVOURS, FRAGMENTS
 from gatelib.data.tests import SELFTESTS_DIR
 from gatelib.guests import initramfs
-from gatelib.kernels import build
+from gatelib.kernels import build, identity
 from gatelib.trees.files import Blob, Files, write_blob
 from gatelib.trees.patches import touched
 from gatelib.trees.tree import Tree
@@ -56,7 +55,7 @@ class Walk:
                  flavours: Sequence[str] = FLAVOURS) -> None:
         """temp: a folder for configuration fragments."""
         self._tree = tree
-        self._bench = work
+        self._work = work
         self._temp = temp
         self._flavours = flavours
         self._seen: Dict[Tuple[str, str], _Built] = {}
@@ -90,7 +89,7 @@ class Walk:
         names = [name for name in touched([patch]) if name.startswith(f"{SELFTESTS_DIR}/")]
         if not names:
             return
-        label, key = f"{series.name} {patch.name}", (_key(files), SELFTESTS_DIR)
+        label, key = f"{series.name} {patch.name}", (identity.files_digest(files), SELFTESTS_DIR)
         if kernel.error:
             report.skip(label, "selftests build", "the kernel does not")
             return
@@ -106,7 +105,7 @@ class Walk:
     def _really_build_selftests(self, names: Sequence[str], log: Path) -> str:
         """Return what is wrong with the selftests in the files names, "" if nothing is."""
         try:
-            initramfs.make_parts(self._tree, (), self._bench, log)
+            initramfs.make_parts(self._tree, (), self._work, log)
         except GateError as err:
             if err.fatal:
                 raise
@@ -117,7 +116,7 @@ class Walk:
         return said.group(0) if said else ""
 
     def _log(self, series: Series, name: str, what: str) -> Path:
-        return (self._bench.out
+        return (self._work.out
                 / f"{self._tree.folder.name}-{series.state}-{Path(name).stem}-{what}.log")
 
     def _judge(self, label: str, flavour: str, before: _Built, built: _Built,
@@ -137,7 +136,7 @@ class Walk:
     def _build(self, series: Series, name: str, files: Files, absent: Set[str], flavour: str,
                report: Report) -> _Built:
         """Build one state, unless the same kernel was seen: selftests are no part of it."""
-        key = (_key({path: blob for path, blob in files.items()
+        key = (identity.files_digest({path: blob for path, blob in files.items()
                      if not path.startswith(f"{SELFTESTS_DIR}/")}), flavour)
         if key not in self._seen:
             with report.stage(f"{series.name} {name}: build as {flavour}"):
@@ -151,7 +150,7 @@ class Walk:
         watcher = self._watchers.get(flavour)
         if watcher is None:
             dirs = compiled.directories(sorted(touched(series.patches)), self._tree.src)
-            watcher = self._watchers[flavour] = Watcher(self._tree, flavour, dirs, self._bench)
+            watcher = self._watchers[flavour] = Watcher(self._tree, flavour, dirs, self._work)
         try:
             build.build(self._tree, flavour, self._configured(absent, flavour), log)
             return _Built("", dict(watcher.look(log.with_suffix(".w1.log"))))
@@ -164,10 +163,10 @@ class Walk:
         """Return the work with fragments that do not ask for options of later patches."""
         root = self._temp / ("fragments-" + "-".join(sorted(absent)) if absent else "fragments")
         for each in FRAGMENTS[flavour]:
-            text = (self._bench.root / each).read_text("utf-8")
+            text = (self._work.root / each).read_text("utf-8")
             (root / each).parent.mkdir(parents=True, exist_ok=True)
             write_blob(root / each, Blob(without(text, absent).encode()))
-        return self._bench._replace(root=root)
+        return self._work._replace(root=root)
 
 
 def _why(err: GateError, log: Path) -> str:
@@ -176,12 +175,3 @@ def _why(err: GateError, log: Path) -> str:
     telling = [line for line in lines if re.search(r"\berror\b", line)] or lines
     return "; ".join([err.what, *telling[:1], f"read {err.log or log}"])
 
-
-def _key(files: Files) -> str:
-    """Return what tells two states of a tree apart."""
-    digest = hashlib.sha256()
-    for name in sorted(files):
-        blob = files[name]
-        digest.update(f"{name}\0{blob.executable if blob else None}\0".encode())
-        digest.update(hashlib.sha256(blob.data if blob else b"").digest())
-    return digest.hexdigest()

@@ -34,7 +34,7 @@ def choose(tree: Tree, state: str, patches: Patches) -> Series:
     tree: one that was prepared.  Raises GateError, naming patch, file and
     hunk, if none applies.
     """
-    plan = patches.plan(state, tree.lookup, tree.version.series, tests=False)
+    plan = patches.plan(state, tree.lookup, tree.version.series)
     complaint = ""	# of the set that is closest
     for each in patches.ordered(tree.version.series):
         wanted = _wanted(each, plan)
