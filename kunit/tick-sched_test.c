@@ -15,6 +15,7 @@
 #include <linux/cpumask.h>
 #include <linux/debug_locks.h>
 #include <linux/delay.h>
+#include <linux/nmi.h>
 #include <linux/stop_machine.h>
 
 /* What users of a kernel see as the length of a stall, whatever its name is */
@@ -29,7 +30,7 @@
 #define TEST_TURNS_CONTENDED	20000
 /* The same if nobody is seen at the lock, which not every lock shows */
 #define TEST_TURNS_SILENT	(10 * TEST_TURNS_CONTENDED)
-/* A CPU which did nothing for so many, with the lock free, will not do anything any more */
+/* A tick that did not come to its end for so many will not do so any more */
 #define TEST_TURNS_LOST		(10 * TEST_TURNS_SILENT)
 /* How often to look until jiffies are up to date, and how long to wait for one-shot mode */
 #define TEST_READINGS		1000
@@ -145,6 +146,7 @@ static void tick_test_turn(unsigned int *turns)
 {
 	if (++*turns > TEST_TURNS_LOST)
 		panic("tick_sched test: a CPU does not finish its tick\n");
+	touch_nmi_watchdog();
 	udelay(TEST_TURN_US);
 }
 
@@ -171,7 +173,7 @@ static int tick_test_wait(struct tick_test *t, bool held)
 
 	tick_test_count(t, nr);
 	while (nr[TICK_TEST_TOLD] || nr[TICK_TEST_BEGUN]) {
-		if (nr[TICK_TEST_TOLD] != told || nr[TICK_TEST_BEGUN] != begun)
+		if (nr[TICK_TEST_TOLD] || nr[TICK_TEST_BEGUN] != begun || told)
 			turns = 0;
 		told = nr[TICK_TEST_TOLD];
 		begun = nr[TICK_TEST_BEGUN];
@@ -270,6 +272,7 @@ static void tick_test_follow(struct tick_test *t)
 			/* Pairs with the acquire in tick_test_count() */
 			smp_store_release(step, TICK_TEST_DONE);
 		}
+		touch_nmi_watchdog();
 		cpu_relax();
 	}
 }
@@ -350,7 +353,7 @@ static const struct tick_test_seen *tick_test_play(struct kunit *test,
 	return t->seen;
 }
 
-/* Can a lock be held such that a tick notices, and a tick that waits go on? */
+/* The lock can be held such that a tick notices, and a tick that waits goes on */
 static void tick_test_needs_held_lock(struct kunit *test)
 {
 	if (IS_ENABLED(CONFIG_SMP) ? num_online_cpus() < 2 : !IS_ENABLED(CONFIG_DEBUG_SPINLOCK))

@@ -143,6 +143,8 @@ static void parse_option(char *word)
 		*value++ = '\0';
 	if (!strcmp(word, "gate.shell")) {
 		opt.shell = true;
+	} else if (!strcmp(word, "gate.kernel")) {
+		opt.kernel = value ?: "";	/* which is no kernel's */
 	} else if (!value) {
 		fprintf(stderr, "gate-init: %s needs a value\n", word);
 	} else if (!strcmp(word, "gate.run")) {
@@ -155,8 +157,6 @@ static void parse_option(char *word)
 		opt.cpus = atoi(value);
 	} else if (!strcmp(word, "gate.timeout")) {
 		opt.timeout = atoi(value);
-	} else if (!strcmp(word, "gate.kernel")) {
-		opt.kernel = value;
 	} else if (!strcmp(word, "gate.results")) {
 		opt.results = value;
 	} else {
