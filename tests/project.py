@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
 from gatelib.data.tests import SELFTESTS_DIR
+from gatelib.data.trees import FIXES
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = HERE.parent / "scripts"
@@ -28,6 +29,16 @@ TICK_ABSENT = _FILLER + "lock();\nupdate();\n" + _FILLER
 TICK_SPLIT = TICK_ABSENT.replace("update();\n", "check();\nupdate_locked();\n")
 TICK_OURS = TICK_SPLIT.replace("lock();\n", "trylock();\n", 1)
 TICK_UPSTREAM = TICK_ABSENT.replace("lock();\n", "gate();\nlock();\n", 1)
+
+# Where a tree gets the tests.
+PLACES = {
+    "kernel/trace/Kconfig": "config HWLAT_TRACER\n\tbool\n\nconfig OTHER\n\tbool\n",
+    "kernel/time/Kconfig": "config HIGH_RES_TIMERS\n\tbool\n",
+    "kernel/trace/Makefile": "obj-$(CONFIG_HWLAT_TRACER) += trace_hwlat.o\n",
+    f"{SELFTESTS_DIR}/ftrace/Makefile": "TEST_PROGS := ftracetest\n\ninclude ../lib.mk\n",
+    f"{SELFTESTS_DIR}/timers/Makefile":
+        "TEST_GEN_PROGS_EXTENDED = $(DESTRUCTIVE_TESTS)\n\ninclude ../lib.mk\n",
+}
 
 Change = Tuple[str, Optional[str], Optional[str]]	# file, before, after
 
@@ -45,20 +56,14 @@ def diff(*changes: Change) -> str:
 
 
 def series() -> Dict[str, str]:
-    """Return file name -> text of a complete made-up series."""
+    """Return file name -> text of a made-up series with the fixes, and one more patch."""
     return {
         "0000-cover-letter.patch": "Subject: a cover letter\n",
         "0001-tracing-Fix-it.patch": diff((HWLAT, HWLAT_ABSENT, HWLAT_FIXED)),
         "0002-tick-sched-Split-it.patch": diff((TICK, TICK_ABSENT, TICK_SPLIT)),
         "0003-tick-sched-Use-trylock.patch": diff((TICK, TICK_SPLIT, TICK_OURS)),
         "0004-tracing-Add-tests.patch": diff(
-            (HWLAT, HWLAT_ABSENT, HWLAT_ABSENT + '#include "trace_hwlat_test.c"\n'),
             ("kernel/trace/trace_hwlat_test.c", None, "test hwlat;\n")),
-        "0005-tick-sched-Add-tests.patch": diff(
-            ("kernel/time/tick-sched_test.c", None, "test tick;\n")),
-        "0006-selftests-Add-tests.patch": diff(
-            (f"{SELFTESTS_DIR}/ftrace/hwlat_seqnum.c", None, "test seqnum;\n"),
-            (f"{SELFTESTS_DIR}/timers/jiffies-stampede.c", None, "test stampede;\n")),
     }
 
 
@@ -73,13 +78,16 @@ def make_project(folder: Path) -> None:
     """Make a project with the real scripts and a made-up series in folder."""
     shutil.copytree(SCRIPTS, folder / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
     write(folder / "patches" / "mainline", series())
+    other = diff((TICK, "int unlike;\n", "int all;\n"))
     write(folder / "patches" / "reverse", {
-        "hwlat.patch": diff((HWLAT, HWLAT_FIXED, HWLAT_ABSENT)),
-        "tick-sched-gate.patch": diff((TICK, TICK_UPSTREAM, TICK_ABSENT))})
+        name: diff((HWLAT, HWLAT_FIXED, HWLAT_ABSENT)) if fix.id == "hwlat"
+        else diff((TICK, TICK_UPSTREAM, TICK_ABSENT)) if not number else other
+        for fix in FIXES for number, name in enumerate(fix.reverse)})
+    for name in ("kunit", "selftests"):
+        shutil.copytree(SCRIPTS.parent / name, folder / name)
     write(folder, {".kunitconfig": "CONFIG_KUNIT=y\n",
                    "kunit/x86_64.config": "# a comment\nCONFIG_SMP=y\nCONFIG_NR_CPUS=300\n"
-                                          "CONFIG_MODULES=n\n",
-                   "selftests/guest/init.c": "int main(void);\n"})
+                                          "CONFIG_MODULES=n\n"})
 
 
 def make_tree(folder: Path, hwlat: str = HWLAT_FIXED, tick: str = TICK_ABSENT,
@@ -88,7 +96,8 @@ def make_tree(folder: Path, hwlat: str = HWLAT_FIXED, tick: str = TICK_ABSENT,
     major, minor = version.split(".")
     write(folder, {
         "Makefile": f"VERSION = {major}\nPATCHLEVEL = {minor}\nSUBLEVEL = 7\nEXTRAVERSION =\n",
-        "Kbuild": "", "Kconfig": "", "kernel/other.c": "int other;\n", HWLAT: hwlat, TICK: tick})
+        "Kbuild": "", "Kconfig": "", "kernel/other.c": "int other;\n", HWLAT: hwlat, TICK: tick,
+        **PLACES})
     kunit = folder / "tools" / "testing" / "kunit" / "kunit.py"
     kunit.parent.mkdir(parents=True)
     shutil.copy(FAKES / "kunit.py", kunit)

@@ -16,7 +16,7 @@ from email.message import Message
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
-from gatelib.data.trees import PATCH_SETS
+from gatelib.data.trees import FIXES, PATCH_SETS
 from serieslib.base.git import Git, isolated
 from serieslib.base.tables import FORMAT
 
@@ -200,6 +200,10 @@ def _template(author: Tuple[str, str]) -> Path:
         reverse = make_series(temp / name, start, [(f"Revert {name}", "", {path: after})])
         write(project, {f"patches/reverse/{name}.patch":
                         reverse.run("format-patch", "--stdout", "base..HEAD").decode()})
+    for fix in FIXES:
+        for other in fix.reverse[1:]:
+            shutil.copy(project / "patches/reverse" / fix.reverse[0],
+                        project / "patches/reverse" / other)
     return temp
 
 

@@ -4,8 +4,8 @@
 import subprocess
 import unittest
 
-from gatelib.base.errors import HOLDS, MACHINE, UNUSABLE
-from gatelib.data.tests import PLOT_NAME
+from gatelib.base.errors import HOLDS, MACHINE, UNUSABLE, VERDICT
+from gatelib.data.figures import PLOT_NAME
 
 from .project import ProjectCase, contents
 
@@ -50,8 +50,9 @@ class Boot(ProjectCase):
     def test_bad(self):
         for fake, words, status, wanted in (
                 ("qemu-error", (), MACHINE, "QEMU ended with status 1"),
-                ("build-error", (), MACHINE, "the build failed"),
-                ("selftest-missing", (), MACHINE, "no selftest"),
+                ("build-error", (), VERDICT, "the build failed"),
+                ("other-kernel", (), MACHINE, "another kernel ran: #0123456789abcdef"),
+                ("selftest-missing", (), VERDICT, "no selftest"),
                 ("", ("--smp", "256"), UNUSABLE, "give a smaller --smp"),
                 ("", ("--state", "odd"), UNUSABLE, "invalid choice")):
             with self.subTest(fake=fake, words=words):
@@ -75,14 +76,16 @@ class Plot(ProjectCase):
                          "# ms since the lock was taken, CPUs waiting from then on\n"
                          "0.000 0\n10.000 63\n20.000 0\n")
         script = (self.out / f"{PLOT_NAME}.svg").read_text()
-        self.assertIn("without the fix: 63 of 64", script)
-        self.assertIn("with the fix: 1 of 64", script)
+        self.assertIn("without a fix: 63 of 64", script)
+        self.assertIn("with mainline's gate: 63 of 64", script)	# the stand-in's is red, too
+        self.assertIn("with trylock: 1 of 64", script)
 
     def test_bad(self):
         for fake, words, status, wanted in (
                 ("gnuplot-error", (), MACHINE, "gnuplot could not draw"),
                 ("gnuplot-nothing", (), MACHINE, "gnuplot drew nothing"),
-                ("selftest-truncated", (), MACHINE, "cut off"),
+                ("selftest-truncated", (), VERDICT, "cut off"),
+                ("selftest-other-kernel", (), MACHINE, "another kernel ran"),
                 ("selftest-skips", ("--smp", "3"), UNUSABLE, "no number of at least 4"),
                 ("", ("--smp", "256"), UNUSABLE, "give a smaller --smp")):
             with self.subTest(fake=fake, words=words):

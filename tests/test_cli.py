@@ -10,38 +10,43 @@ import unittest
 
 from gatelib.base.errors import HOLDS, MACHINE, UNUSABLE, VERDICT
 
-from .project import (HWLAT, HWLAT_ABSENT, TICK, TICK_OURS, TICK_UPSTREAM, ProjectCase, contents,
+from .project import (HWLAT, HWLAT_ABSENT, TICK, TICK_OURS, ProjectCase, contents,
                       make_deb, make_tree)
 
 
 class Good(ProjectCase):
-    def test_three_states_two_flavours(self):
+    def test_all_states_two_flavours(self):
         before = contents(self.tree)
         done = self.gate("run", "--tree", str(self.tree), "--state", "as-is", "--state", "broken",
-                         "--state", "fixed")
+                         "--state", "fixed", "--state", "upstream", "--expect", "tick-absent")
         self.assertEqual((done.returncode, done.stderr), (HOLDS, ""))
         last = done.stdout.splitlines()[-1]
         self.assertRegex(last, r"^gate: \d+ passed, 0 failed, \d+ skipped$")
         self.assertIn("came with hwlat upstream, tick absent", done.stdout)
-        self.assertIn("lacks fix tick", done.stdout)
+        self.assertIn("as-is expects tick-absent", done.stdout)
         self.assertEqual(contents(self.tree), before)
         data = json.loads((self.out / "results.json").read_text())
-        self.assertEqual((data["status"], len(data["kernels"])), (0, 6))
+        self.assertEqual((data["status"], len(data["kernels"])), (0, 8))
         self.assertEqual(last, "gate: {passed} passed, {failed} failed, {skipped} skipped"
                          .format(**data))
 
-    def test_mainline_as_is_skips_what_waits(self):
-        tree = make_tree(self.temp / "seven", tick=TICK_UPSTREAM, version="7.3")
-        done = self.gate("run", "--tree", str(tree), "--state", "as-is")
-        self.assertEqual((done.returncode, done.stderr), (HOLDS, ""))
-        self.assertNotIn("lacks fix", done.stdout)
-
-    def test_second_run_after_a_change(self):
-        self.assertEqual(self.run_one().returncode, HOLDS)
-        (self.tree / HWLAT).write_text(HWLAT_ABSENT)
+    def test_as_is_is_judged_by_what_it_does(self):
+        # Known to no patch, and not looked at by any.
+        (self.tree / TICK).write_text("int rewritten;\n" + TICK_OURS)
         done = self.run_one(state="as-is")
-        self.assertEqual(done.returncode, HOLDS)
-        self.assertIn("hwlat absent", done.stdout)
+        self.assertEqual((done.returncode, done.stderr), (HOLDS, ""), done.stdout)
+        (self.tree / HWLAT).write_text("int rewritten;\n" + HWLAT_ABSENT)
+        done = self.run_one(state="as-is")
+        self.assertEqual(done.returncode, VERDICT)
+        self.assertIn("--expect hwlat-absent", done.stdout)
+        done = self.gate("run", "--tree", str(self.tree), "--state", "as-is", "--flavour", "x86_64",
+                         "--expect", "hwlat-absent")
+        self.assertEqual((done.returncode, done.stderr), (HOLDS, ""), done.stdout)
+
+    def test_tests_of_the_tree(self):
+        done = self.gate("run", "--tree", str(self.tree), "--state", "as-is", "--tests", "tree")
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (UNUSABLE, 1))
+        self.assertIn("use --tests ours", done.stderr)
 
     def test_state(self):
         (self.tree / TICK).write_text(TICK_OURS)
@@ -117,7 +122,7 @@ class BadCall(ProjectCase):
 
     def test_tree_that_no_patch_fits(self):
         (self.tree / TICK).write_text("int rewritten;\n")
-        for command in ("run", "state"):
+        for command in ("run", "state"):	# broken and fixed need the patches
             done = self.gate(command, "--tree", str(self.tree))
             self.assertEqual(done.returncode, UNUSABLE)
             self.assertRegex(done.stderr, TICK + r", hunk at line \d+")
@@ -150,8 +155,8 @@ class BadCall(ProjectCase):
         self.assertFalse((self.out / "results.json").exists())
 
     def test_tree_that_cannot_be_read(self):
-        (self.tree / "kernel/time/tick-sched_test.c").mkdir()
-        self.refused("tick-sched_test.c: Is a directory", "state", "--tree", str(self.tree))
+        (self.tree / "kernel/trace/trace_hwlat_test.c").mkdir()
+        self.refused("trace_hwlat_test.c: Is a directory", "state", "--tree", str(self.tree))
 
     def test_output_that_goes_nowhere(self):
         env = self.env()
@@ -170,6 +175,23 @@ class BadCall(ProjectCase):
             self.assertEqual((done.returncode, done.stderr),
                              (MACHINE, "gate: cannot write to the standard output: Broken pipe; "
                               "see where it leads to\n"))
+
+    def test_expectations(self):
+        words = ("run", "--tree", str(self.tree), "--state", "as-is", "--expect")
+        self.refused("there is no expectation odd", *words, "odd")
+        self.refused("no regular file", *words, "../tick-absent-fails.txt")
+        mine = self.temp / "mine-fails.txt"
+        mine.write_text("# made up\n# Link: here\nhwlat.no_such_case\n")
+        self.refused(f"{mine}:3", *words, str(mine))
+        self.refused("add --state as-is", "run", "--tree", str(self.tree), "--expect", "um")
+
+    def test_place_for_the_tests_is_gone_or_there_twice(self):
+        name = "kernel/time/Kconfig"
+        for text, wanted in (("config X\n\tbool\n", "HIGH_RES_TIMERS"),
+                             ("config HIGH_RES_TIMERS\n\tbool\n" * 2, "HIGH_RES_TIMERS")):
+            (self.tree / name).write_text(text)
+            self.refused(name, "run", "--tree", str(self.tree), "--state", "as-is")
+            self.refused(wanted, "run", "--tree", str(self.tree), "--state", "as-is")
 
     def test_incomplete_project(self):
         (self.project / "patches" / "reverse" / "hwlat.patch").unlink()
@@ -192,13 +214,13 @@ class BadKernel(ProjectCase):
 
     def test_build_error(self):
         for flavour in ("x86_64", "um"):
-            done = self.ends("build-error", MACHINE, "the build failed", flavour=flavour)
+            done = self.ends("build-error", VERDICT, "the build failed", flavour=flavour)
             self.assertIn("tick-sched.c:7:1: error: expected made-up", done.stderr)
             self.assertIn("build.log", done.stdout)
             self.counted(done)
 
     def test_build_makes_nothing(self):
-        self.counted(self.ends("build-nothing", MACHINE, "the build made no"))
+        self.counted(self.ends("build-nothing", VERDICT, "the build made no"))
 
     def test_no_space_in_a_build(self):
         done = self.ends("build-no-space", MACHINE, "no space left on device")
@@ -209,12 +231,12 @@ class BadKernel(ProjectCase):
         self.counted(self.ends("config-lost", UNUSABLE, "does not take CONFIG_KUNIT=y"))
 
     def test_panic(self):
-        done = self.ends("panic", MACHINE, "guest panic")
+        done = self.ends("panic", VERDICT, "guest panic")
         self.assertIn("---[ end of it", done.stderr)
         self.counted(done)
 
     def test_panic_of_uml(self):
-        self.counted(self.ends("panic", MACHINE, "guest panic", flavour="um"))
+        self.counted(self.ends("panic", VERDICT, "guest panic", flavour="um"))
 
     def test_qemu_error(self):
         self.counted(self.ends("qemu-error", MACHINE, "could not do it"))
@@ -227,19 +249,42 @@ class BadKernel(ProjectCase):
 
     def test_output_that_proves_nothing(self):
         for fake, wanted in (
-                ("empty", "no test ran"), ("no-ktap", "no test ran"), ("zero", "no test ran"),
-                ("parser-dies", "kunit.py gave no results"),
+                ("empty", "did not say which one it is"), ("no-ktap", "no test ran"),
+                ("zero", "no test ran"),
                 ("truncated", "suite tick_sched is not in the output"),
                 ("missing-suite", "suite tick_sched is not in the output"),
                 ("no-plan", "plan is missing"), ("no-suite-plan", "plan is missing"),
                 ("suite-exit", "failed although none of its cases did"),
-                ("splat", "console: WARNING: CPU: 1"), ("skips", "where it has to run"),
-                ("fails", "plain_case fails")):
+                ("splat", "console: WARNING: CPU: 1"),
+                ("skips", "was skipped (not in this flavour)"),
+                ("fails", "fails: 7 of 8 CPUs"), ("case-lost", "did not run at all")):
             with self.subTest(fake=fake):
-                self.counted(self.ends(fake, VERDICT, wanted))
+                status = MACHINE if fake == "empty" else VERDICT
+                self.counted(self.ends(fake, status, wanted))
 
-    def test_witness_without_teeth(self):
-        self.counted(self.ends("toothless", VERDICT, "has lost its teeth", state="broken"))
+    def test_parser_dies(self):
+        self.counted(self.ends("parser-dies", MACHINE, "harness: kunit.py gave no results"))
+
+    def test_witness_that_proves_nothing(self):
+        for fake, wanted in (("toothless", "has lost its teeth"),
+                             ("no-figure", "without a measured figure"),
+                             ("no-assertion", "without a failed assertion"),
+                             *((words, words) for words in (
+                                 "try faulted", "try timed out", "failed to initialize: -12",
+                                 "internal error occurred during test case cleanup: -1"))):
+            with self.subTest(fake=fake):
+                self.counted(self.ends(fake, VERDICT, wanted, state="broken"))
+
+    def test_case_that_runs_where_it_is_to_be_skipped(self):
+        done = self.ends("runs-skipped", VERDICT, "remove the line um-skips.txt:", flavour="um")
+        self.counted(done)
+
+    def test_another_kernel(self):
+        for flavour in ("x86_64", "um"):
+            for fake, wanted in (("other-kernel", "another kernel ran: #0123456789abcdef"),
+                                 ("no-banner", "did not say which one it is")):
+                done = self.ends(fake, MACHINE, wanted, flavour=flavour)
+                self.assertIn(": harness: ", done.stdout)
 
     def test_splat_in_broken(self):
         self.counted(self.ends("splat", VERDICT, "console: WARNING: CPU: 1", state="broken"))

@@ -3,6 +3,7 @@
 
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from gatelib.base import proc
 from gatelib.base.errors import UNUSABLE, GateError
@@ -12,8 +13,6 @@ from gatelib.trees.patches import ABSENT, OURS, UPSTREAM, Patches, touched
 
 from .project import (HWLAT, HWLAT_ABSENT, HWLAT_FIXED, TICK, TICK_ABSENT, TICK_OURS, TICK_SPLIT,
                       TICK_UPSTREAM, ProjectCase, diff, make_tree, write)
-
-INCLUDE = '#include "trace_hwlat_test.c"\n'
 
 
 class PatchesCase(ProjectCase):
@@ -95,48 +94,47 @@ class Find(PatchesCase):
 
 
 class Plan(PatchesCase):
-    def test_broken_from_each_state(self):
-        for tick in (TICK_ABSENT, TICK_OURS, TICK_UPSTREAM):
-            for hwlat in (HWLAT_ABSENT, HWLAT_FIXED):
-                plan = self.patches.plan("broken", self.lookup(hwlat, tick), "6.12")
-                self.assertEqual(self.text(plan, HWLAT), HWLAT_ABSENT + INCLUDE)
-                self.assertEqual(self.text(plan, TICK), TICK_ABSENT)
-                self.assertEqual(plan.present, {"hwlat": ABSENT, "tick": ABSENT})
+    def test_each_state_from_each(self):
+        wanted = {"broken": (HWLAT_ABSENT, TICK_ABSENT, {"hwlat": ABSENT, "tick": ABSENT}),
+                  "fixed": (HWLAT_FIXED, TICK_OURS, {"tick": OURS}),
+                  "upstream": (HWLAT_FIXED, TICK_UPSTREAM, {"tick": UPSTREAM})}
+        for state, (hwlat_text, tick_text, present) in wanted.items():
+            for tick in (TICK_ABSENT, TICK_OURS, TICK_UPSTREAM):
+                for hwlat in (HWLAT_ABSENT, HWLAT_FIXED):
+                    plan = self.patches.plan(state, self.lookup(hwlat, tick), "6.12")
+                    self.assertEqual(self.text(plan, HWLAT), hwlat_text)
+                    self.assertEqual(self.text(plan, TICK), tick_text)
+                    self.assertEqual({**plan.present, **present}, plan.present)
 
-    def test_fixed_from_each_state(self):
-        for tick in (TICK_ABSENT, TICK_OURS, TICK_UPSTREAM):
-            for hwlat in (HWLAT_ABSENT, HWLAT_FIXED):
-                plan = self.patches.plan("fixed", self.lookup(hwlat, tick), "6.12")
-                self.assertEqual(self.text(plan, HWLAT), HWLAT_FIXED + INCLUDE)
-                self.assertEqual(self.text(plan, TICK), TICK_OURS)
-                self.assertEqual(plan.present, {"hwlat": OURS, "tick": OURS})
-
-    def test_as_is_changes_tests_only(self):
+    def test_as_is_changes_nothing(self):
         plan = self.patches.plan("as-is", self.lookup(HWLAT_FIXED, TICK_UPSTREAM), "6.12")
-        self.assertEqual(self.text(plan, HWLAT), HWLAT_FIXED + INCLUDE)
+        self.assertEqual(self.text(plan, HWLAT), HWLAT_FIXED)
         self.assertEqual(self.text(plan, TICK), TICK_UPSTREAM)
-        self.assertEqual(self.text(plan, "kernel/trace/trace_hwlat_test.c"), "test hwlat;\n")
-        self.assertEqual(plan.present, {"hwlat": UPSTREAM, "tick": UPSTREAM})
-
-    def test_without_tests(self):
-        plan = self.patches.plan("broken", self.lookup(HWLAT_FIXED, TICK_OURS), "6.12",
-                                 tests=False)
-        self.assertEqual(self.text(plan, HWLAT), HWLAT_ABSENT)
         self.assertIsNone(plan.files["kernel/trace/trace_hwlat_test.c"])
 
-    def test_tests_in_the_tree_stay(self):
-        for there in ({"kernel/trace/trace_hwlat_test.c": "test hwlat;\n"},
-                      {"kernel/trace/trace_hwlat_test.c": "test hwlat;\n",
-                       "kernel/time/tick-sched_test.c": "test tick;\n"}):
-            lookup = self.lookup(HWLAT_FIXED + INCLUDE, TICK_ABSENT, **there)
-            plan = self.patches.plan("fixed", lookup, "6.12")
-            self.assertEqual(self.text(plan, HWLAT), HWLAT_FIXED + INCLUDE)
-            self.assertEqual(self.text(plan, "kernel/time/tick-sched_test.c"), "test tick;\n")
+    def test_second_form_of_upstream(self):
+        reverse = self.project / "patches/reverse"
+        first, second = FIXES[1].reverse
+        (reverse / second).write_text((reverse / first).read_text())
+        (reverse / first).write_text(diff((TICK, "int unlike;\n", "int all;\n")))
+        self.load()
+        plan = self.patches.plan("upstream", self.lookup(HWLAT_FIXED, TICK_ABSENT), "6.1")
+        self.assertEqual(self.text(plan, TICK), TICK_UPSTREAM)
 
-    def test_old_tests_in_the_tree_are_an_error(self):
-        lookup = self.lookup(HWLAT_FIXED, TICK_ABSENT,
-                             **{"kernel/trace/trace_hwlat_test.c": "older test;\n"})
-        self.assertIn("trace_hwlat_test.c", self.fails("as-is", lookup, "6.12"))
+    def test_upstream_that_does_not_fit(self):
+        for name in FIXES[1].reverse:
+            (self.project / "patches/reverse" / name).write_text(
+                diff((TICK, "int unlike;\n", "int all;\n")))
+        self.load()
+        line = self.fails("upstream", self.lookup(HWLAT_FIXED, TICK_ABSENT), "6.12")
+        self.assertIn("mainline's form of fix tick does not fit", line)
+
+    def test_fix_that_mainline_has_not(self):
+        tick = FIXES[1]._replace(reverse=())
+        with mock.patch("gatelib.trees.patches.FIXES", (FIXES[0], tick)):
+            self.load()
+            line = self.fails("upstream", self.lookup(HWLAT_FIXED, TICK_ABSENT), "6.12")
+        self.assertIn("fix tick has no upstream form; use --state fixed", line)
 
     def test_set_of_the_series_comes_first(self):
         write(self.project / "patches" / "6.1", {
@@ -153,17 +151,17 @@ class Folder(PatchesCase):
     def test_sorting(self):
         (each,) = self.patches.sets
         self.assertEqual([path.name[:4] for path in each.fixes["tick"]], ["0002", "0003"])
-        self.assertEqual([path.name[:4] for path in each.tests], ["0004", "0005", "0006"])
+        self.assertEqual([path.name[:4] for path in each.tests], ["0004"])
 
     def test_touched(self):
         self.assertEqual(touched([self.project / "patches/reverse/hwlat.patch"]), {HWLAT})
-        self.assertIn("kernel/time/tick-sched_test.c", self.patches.touched())
+        self.assertIn("kernel/trace/trace_hwlat_test.c", self.patches.touched())
 
     def test_incomplete(self):
-        (self.project / "patches/reverse" / FIXES[0].reverse).unlink()
+        (self.project / "patches/reverse" / FIXES[0].reverse[0]).unlink()
         with self.assertRaises(GateError) as caught:
             self.load()
-        self.assertIn(FIXES[0].reverse, caught.exception.line())
+        self.assertIn(FIXES[0].reverse[0], caught.exception.line())
 
     def test_write_blob_leaves_equal_files_alone(self):
         path = make_tree(self.temp / "other") / HWLAT

@@ -10,17 +10,20 @@ import os
 import unittest
 from pathlib import Path
 from typing import List
+from unittest import mock
 
 from gatelib.base import proc
 from gatelib.base.workspace import Workspace, Progress
 from gatelib.data.console import CONSOLE_BAD
 from gatelib.data.trees import CACHE_NAME
 from gatelib.results import kunit
-from gatelib.results.kunit import Result
+from gatelib.results.evidence import Evidence, Result
 
 from .project import ProjectCase
 
+IDENT = "0123456789abcdef"
 GOOD = """\
+[    0.000000] Linux version 6.12.7 (gate@gate) (gcc) #0123456789abcdef SMP Thu Jan  1 00:00
 [    0.100000] KTAP version 1
 [    0.100000] 1..2
 [    0.100000]     KTAP version 1
@@ -28,6 +31,7 @@ GOOD = """\
 [    0.100000]     # module: trace_hwlat_test
 [    0.100000]     1..3
 [    0.100000]     ok 1 first
+[    0.100000]     # second: loads=101
 [    0.100000]     # second: EXPECTATION FAILED at kernel/trace/trace_hwlat_test.c:7
 [    0.100000]     not ok 2 second
 [    0.100000]     ok 3 third # SKIP no watchpoints here
@@ -41,7 +45,9 @@ GOOD = """\
 [    0.100000] ok 2 tick_sched
 [    0.100000] reboot: Restarting system
 """
-CASES = [Result("hwlat", "first", "PASS"), Result("hwlat", "second", "FAIL"),
+HEAD = GOOD[:GOOD.index("\n") + 1]
+CASES = [Result("hwlat", "first", "PASS"),
+         Result("hwlat", "second", "FAIL", "", Evidence({"loads": "101"}, True, "")),
          Result("hwlat", "third", "SKIP", "no watchpoints here"),
          Result("tick_sched", "fourth", "PASS")]
 SUITES = ("hwlat", "tick_sched")
@@ -69,11 +75,12 @@ class Collect(ProjectCase):
         log.write_text(text)
         for tree in self.trees:
             with self.subTest(tree=str(tree)):
-                check(kunit.collect(log, tree, self.work, self.temp / "parse.log", SUITES))
+                check(kunit.collect(log, tree, self.work, self.temp / "parse.log", SUITES,
+                                      IDENT))
 
     def problem(self, text, wanted):
         self.collect(text, lambda got: self.assertTrue(
-            any(wanted in problem for problem in got.problems), (wanted, got)))
+            any(wanted in problem.what for problem in got.problems), (wanted, got)))
 
     def test_good(self):
         def check(got):
@@ -94,7 +101,7 @@ class Collect(ProjectCase):
     def test_cut_anywhere_is_never_clean(self):
         lines = GOOD.splitlines(True)
         self.trees = self.trees[:1] + self.trees[-1:]
-        for end in range(len(lines) - 2):
+        for end in range(1, len(lines) - 2):
             self.collect("".join(lines[:end]),
                          lambda got: self.assertNotEqual(got.problems, [], got))
 
@@ -103,16 +110,56 @@ class Collect(ProjectCase):
         self.problem(GOOD.replace("[    0.100000] ok 2 tick_sched\n", ""), "kunit.py: ")
 
     def test_empty(self):
-        for text in ("", "\n", "Linux version 6.12\n", "KTAP version 1\n"):
-            self.problem(text, "no test ran")
+        for text in ("", "\n", "nothing but talk\n", "KTAP version 1\n"):
+            self.problem(HEAD + text, "no test ran")
+
+    def test_another_kernel(self):
+        for text, wanted in ((GOOD.replace(IDENT, "f" * 16), "another kernel ran: #ffff"),
+                             (GOOD.replace(IDENT, IDENT + "0"), "another kernel ran"),
+                             (GOOD.replace(HEAD, ""), "did not say which one it is"),
+                             (GOOD + HEAD.replace(IDENT, "f" * 16), "another kernel ran")):
+            def check(got, wanted=wanted):
+                self.assertEqual(got.cases, [])
+                self.assertEqual([problem.cause for problem in got.problems], ["harness"])
+                self.assertIn(wanted, got.problems[0].what)
+            self.collect(text, check)
+
+    def test_crashed_case_is_an_error(self):
+        fails = "# second: EXPECTATION FAILED at kernel/trace/trace_hwlat_test.c:7"
+        for words in ("try faulted", "try timed out", "test case timed out",
+                      "failed to initialize: -12", "try faulted: last line seen x.c:7",
+                      "internal error occurred preventing test case from running: -4",
+                      "test aborted during cleanup. continuing without cleaning up"):
+            def check(got, words=words):
+                self.assertEqual((got.cases[1].status, got.cases[1].reason), ("ERROR", words))
+            self.collect(GOOD.replace(fails, f"# second: {words}"), check)
+
+    def test_parser_without_an_end(self):
+        # Found with the real ones: a result before its plan, and every line twice.
+        self.trees = real_trees()[:1]
+        early = HEAD + "KTAP version 1\nok 1 a\n1..1\n"
+        twice = "".join(line + line for line in GOOD.splitlines(True))
+        with mock.patch.object(kunit, "PARSE_SECONDS", 3):
+            for text in (early, twice):
+                self.collect(text, lambda got: self.assertNotEqual(got.problems, []))
+
+    def test_stand_in_that_never_ends(self):
+        (self.tree / "tools/testing/kunit/kunit.py").write_text("#!/bin/sh\nsleep 60\n")
+        self.trees = [self.tree]
+        with mock.patch.object(kunit, "PARSE_SECONDS", 1):
+            self.collect(GOOD, lambda got: self.assertEqual(got.problems[0].cause, "harness"))
+
+    def test_console_without_an_end(self):
+        with mock.patch.object(kunit, "PARSE_BYTES", 100):
+            self.problem(GOOD, "the console has more than")
 
     def test_log_is_missing(self):
         got = kunit.collect(self.temp / "nowhere.log", self.tree, self.work,
-                              self.temp / "parse.log", SUITES)
+                              self.temp / "parse.log", SUITES, IDENT)
         self.assertNotEqual(got.problems, [])
 
     def test_zero_tests(self):
-        self.problem("KTAP version 1\n1..0\n", "no test ran")
+        self.problem(HEAD + "KTAP version 1\n1..0\n", "no test ran")
 
     def test_missing_suite(self):
         text = GOOD[:GOOD.index("not ok 1 hwlat")] + "not ok 1 hwlat\n"

@@ -11,11 +11,10 @@ from gatelib.base import proc
 from gatelib.base.errors import HOLDS, MACHINE, UNUSABLE, VERDICT, GateError
 from gatelib.base.workspace import Workspace, Progress
 from gatelib.commands import run
-from gatelib.data.tests import GUESTS, Guest, Item
+from gatelib.data.tests import GUESTS, PROGRAMS, Guest, Item
 from gatelib.guests import boot, initramfs, selftests
 from gatelib.results import ktap
-from gatelib.results.kunit import Result
-from gatelib.trees.patches import OURS, UPSTREAM
+from gatelib.results.evidence import Evidence, Result
 
 from .project import FAKES, TICK_UPSTREAM, ProjectCase, make_tree, write
 
@@ -25,6 +24,7 @@ PLAIN = Item("plain", "ftrace/plain", case="only", passed=r"^# of passed: +1$",
 GOOD = """\
 KTAP version 1
 1..3
+# kernel=#0123456789abcdef SMP Thu Jan  1 00:00:00 UTC 1970
 # cpus=64
 ok 1 guest/cpus-online
 # uptime_ms=7
@@ -38,7 +38,8 @@ ok 1 guest/cpus-online
   # waiters=2
   ok 1 fix.first
   #  RUN           fix.second ...
-  # made-up.c:7:second:Expected 0 == 1
+  # waiters=63
+  # made-up.c:7:second:Expected 0 (0) == 1 (1)
   not ok 2 fix.second
   #  RUN           fix.third ...
   ok 3 fix.third # SKIP no module
@@ -53,17 +54,22 @@ not ok 2 timers/made-up # exit=1
 ok 3 ftrace/plain
 # gate-init: end items=3 failed=1
 """
-CASES = [Result("made_up", "first", "PASS"), Result("made_up", "second", "FAIL"),
-         Result("made_up", "third", "SKIP", "no module"), Result("plain", "only", "PASS")]
+IDENT = "0123456789abcdef"
+CASES = [Result("made_up", "first", "PASS", "",
+                Evidence({"waiters": "1", "longest_wait_us": "20"}, False, "")),
+         Result("made_up", "second", "FAIL", "", Evidence({"waiters": "63"}, True, "")),
+         Result("made_up", "third", "SKIP", "no module"),
+         Result("plain", "only", "PASS", "", Evidence({"samples": "7"}, False, ""))]
 
 
 class Ktap(unittest.TestCase):
     def read(self, text):
-        return ktap.read(text, [PROGRAM, PLAIN])
+        return ktap.read(text, [PROGRAM, PLAIN], IDENT)
 
     def problem(self, text, wanted):
         got = self.read(text)
-        self.assertTrue(any(wanted in problem for problem in got.problems), (wanted, got.problems))
+        self.assertTrue(any(wanted in problem.what for problem in got.problems),
+                        (wanted, got.problems))
         return got
 
     def test_good(self):
@@ -71,9 +77,11 @@ class Ktap(unittest.TestCase):
             got = self.read(text)
             self.assertEqual((got.cases, got.problems), (CASES, []))
         self.assertEqual([(each.case, each.values) for each in got.figures],
-                         [("", {"cpus": "64", "uptime_ms": "7"}),
+                         [("", {"kernel": "#0123456789abcdef SMP Thu Jan  1 00:00:00 UTC 1970",
+                               "cpus": "64", "uptime_ms": "7"}),
                           ("first", {"waiters": "1", "longest_wait_us": "20"}),
-                          ("first", {"waiters": "2"}), ("only", {"samples": "7"})])
+                          ("first", {"waiters": "2"}), ("second", {"waiters": "63"}),
+                          ("only", {"samples": "7"})])
 
     def test_nameless_skip_of_an_older_harness(self):
         got = self.read(GOOD.replace("ok 3 fix.third # SKIP", "ok 3 # SKIP"))
@@ -90,18 +98,38 @@ class Ktap(unittest.TestCase):
             talk = line.strip().startswith(("# ", "TAP", "===")) and "gate-init" not in line
             self.assertTrue(got.problems or talk, line)
             if not got.problems:
-                self.assertEqual([case for case in got.cases if case.suite == "made_up"],
-                                 CASES[:3], line)
+                self.assertEqual([case[:4] for case in got.cases if case.suite == "made_up"],
+                                 [case[:4] for case in CASES[:3]], line)
 
     def test_empty(self):
         for text in ("", "\n"):
             self.problem(text, "no results")
 
     def test_plan(self):
-        self.problem(GOOD.replace("1..3\n# cpus", "# cpus"), "the guest's test plan")
+        self.problem(GOOD.replace("1..3\n# kernel", "# kernel"), "the guest's test plan")
         self.problem(GOOD.replace("  1..3\n", ""), "the test plan is missing")
         self.problem(GOOD.replace("  1..3\n", "  1..4\n"), "3 of 4 results")
         self.problem(GOOD.replace("  1..3\n", "  1..3\n  1..3\n"), "more than one test plan")
+
+    def test_another_kernel(self):
+        for text, wanted in ((GOOD.replace(IDENT, "f" * 16), "another kernel ran: #ffff"),
+                             (GOOD.replace(f"# kernel=#{IDENT} SMP", "# uptime_ms=1"),
+                              "did not say which one it is")):
+            got = self.problem(text, wanted)
+            self.assertEqual((got.cases, [each.cause for each in got.problems]), ([], ["harness"]))
+
+    def test_crashed_case_is_an_error(self):
+        said = "made-up.c:7:second:Expected 0 (0) == 1 (1)"
+        for words in ("Test terminated unexpectedly by signal 11", "Test terminated by timeout",
+                      "Test ended in some other way [127]", "Failed to wait for PID 7 (errno: 4)"):
+            got = self.read(GOOD.replace(said, f"fix.second: {words}"))
+            self.assertEqual((got.cases[1].status, got.cases[1].reason), ("ERROR", words))
+
+    def test_red_without_assertion_or_figure(self):
+        said = "  # made-up.c:7:second:Expected 0 (0) == 1 (1)\n"
+        self.assertFalse(self.read(GOOD.replace(said, "")).cases[1].evidence.asserted)
+        self.assertEqual(self.read(GOOD.replace("  # waiters=63\n", "")).cases[1].evidence.figures,
+                         {})
 
     def test_cut_in_a_case_names_it(self):
         self.problem(GOOD[:GOOD.index("  not ok 2")], "end line is missing")
@@ -146,7 +174,7 @@ class Ktap(unittest.TestCase):
                      GOOD.replace("# of failed:  0", "# of failed:  1"),
                      GOOD.replace("ok 3 ftrace/plain", "not ok 3 ftrace/plain # exit=1")):
             got = self.read(text)
-            self.assertEqual(got.cases[-1], Result("plain", "only", "ERROR"))
+            self.assertEqual(got.cases[-1][:3], ("plain", "only", "ERROR"))
         failed = (GOOD.replace("passed:  1", "passed:  0").replace("failed:  0", "failed:  1")
                   .replace("ok 3 ftrace/plain", "not ok 3 ftrace/plain # exit=1")
                   .replace("failed=1", "failed=2"))
@@ -170,7 +198,7 @@ class Good(ProjectCase):
     def test_witnesses_and_figures(self):
         done = self.gate("run", "--tree", str(self.tree), "--only", "selftests", "--accel", "tcg")
         self.assertEqual((done.returncode, done.stderr), (HOLDS, ""), done.stdout)
-        self.assertIn("red as it must be: 2", done.stdout)
+        self.assertRegex(done.stdout, r"jiffies-stampede .* red as it must be: 3\n")
         self.assertRegex(done.stdout, r"broken +jiffies-stampede\.held_lock\S+ +64 +63 +1235 ")
         self.assertNotIn(" um ", done.stdout)
         data = json.loads((self.out / "results.json").read_text())
@@ -186,30 +214,24 @@ class Good(ProjectCase):
         self.assertRegex(done.stdout, r"jiffies-stampede .* ok")
         self.assertEqual(done.stdout.count("x86_64: build ..."), 1)
 
-    def test_gate_of_mainline_is_let_pass_and_only_that(self):
+    def test_mainline_as_it_is(self):
         tree = make_tree(self.temp / "seven", tick=TICK_UPSTREAM, version="7.3")
-        done = self.gate("run", "--tree", str(tree), "--only", "selftests", "--state", "as-is")
+        words = ("run", "--tree", str(tree), "--only", "selftests", "--state")
+        done = self.gate(*words, "as-is")
+        self.assertEqual(done.returncode, VERDICT, done.stdout)
+        self.assertIn("63 of 64 CPUs waited for the lock; if that is known of this tree: "
+                      "--expect tick-absent or --expect tick-atomic-gate", done.stdout)
+        done = self.gate(*words, "as-is", "--expect", "tick-atomic-gate")
         self.assertEqual(done.returncode, HOLDS, done.stdout)
-        for state in ("broken", "fixed"):
-            done = self.gate("run", "--tree", str(tree), "--only", "selftests", "--state", state)
-            self.assertEqual(done.returncode, HOLDS, done.stdout)
+        for state in ("broken", "fixed", "upstream"):
+            self.assertEqual(self.gate(*words, state).returncode, HOLDS, state)
 
     def test_only_kunit_builds_no_selftests(self):
         done = self.run_one("selftest-build-error")
-        self.assertEqual(done.returncode, MACHINE)
+        self.assertEqual(done.returncode, VERDICT)
         done = self.gate("run", "--tree", str(self.tree), "--only", "kunit", "--smp", "4",
                          fake="selftest-build-error")
         self.assertEqual((done.returncode, done.stderr), (HOLDS, ""))
-
-    def test_series_without_selftests(self):
-        (self.project / "patches" / "mainline" / "0006-selftests-Add-tests.patch").unlink()
-        done = self.run_one()
-        self.assertEqual(done.returncode, HOLDS)
-        self.assertIn("bring no selftests", done.stdout)
-        done = self.gate("run", "--tree", str(self.tree), "--only", "selftests")
-        self.assertEqual(done.returncode, UNUSABLE)
-        self.assertEqual(len(done.stderr.splitlines()), 1)
-        self.assertIn("use --only kunit", done.stderr)
 
 
 class Bad(ProjectCase):
@@ -227,23 +249,23 @@ class Bad(ProjectCase):
         self.assertRegex(done.stdout.splitlines()[-1], r"^gate: \d+ passed, [1-9]\d* failed, \d+ ")
 
     def test_builds(self):
-        done = self.ends("selftest-build-error", MACHINE, "the selftests could not be built")
+        done = self.ends("selftest-build-error", VERDICT, "the selftests could not be built")
         self.assertIn("expected made-up before thing", done.stderr)
         self.counted(done)
         self.counted(self.ends("init-build-error", MACHINE, "the guest's init could not be built"))
 
     def test_binary_is_missing(self):
-        self.counted(self.ends("selftest-missing", MACHINE, "no selftest ftrace/hwlat_seqnum"))
+        self.counted(self.ends("selftest-missing", VERDICT, "no selftest ftrace/hwlat_"))
 
     def test_binary_of_an_earlier_build_is_not_taken(self):
         self.ends("", HOLDS, "0 failed")
-        self.ends("selftest-missing", MACHINE, "no selftest ftrace/hwlat_seqnum")
+        self.ends("selftest-missing", VERDICT, "no selftest ftrace/hwlat_")
 
     def test_initramfs_larger_than_memory(self):
         self.counted(self.ends("selftest-fat", UNUSABLE, "is too much for a guest"))
 
     def test_guest_dies(self):
-        self.counted(self.ends("selftest-panic", MACHINE, "guest panic"))
+        self.counted(self.ends("selftest-panic", VERDICT, "guest panic"))
         self.counted(self.ends("qemu-error", MACHINE, "could not do it"))
 
     def test_incomplete_results(self):
@@ -256,14 +278,36 @@ class Bad(ProjectCase):
                 ("selftest-gone", "could not be started: ./"),
                 ("selftest-cpus", "not all CPUs came online"),
                 ("selftest-splat", "console: BUG: made up"),
-                ("selftest-skips", "where it has to run"),
-                ("selftest-fails", "jiffies_catch_up fails")):
+                ("selftest-skips", "was skipped (no test_lockup.ko)"),
+                ("selftest-fails", "jiffies_catch_up fails: 63 of 64")):
             for state in ("fixed", "broken"):
                 with self.subTest(fake=fake, state=state):
                     self.counted(self.ends(fake, VERDICT, wanted, state))
 
-    def test_witness_without_teeth(self):
-        self.counted(self.ends("selftest-toothless", VERDICT, "has lost its teeth", "broken"))
+    def test_witness_that_proves_nothing(self):
+        for fake, wanted in (("selftest-toothless", "has lost its teeth"),
+                             ("selftest-signal", "Test terminated unexpectedly by signal 11"),
+                             ("selftest-case-timeout", "Test terminated by timeout"),
+                             ("selftest-no-assertion", "without a failed assertion"),
+                             ("selftest-no-figure", "without a measured figure")):
+            with self.subTest(fake=fake):
+                self.counted(self.ends(fake, VERDICT, wanted, "broken"))
+
+    def test_build_that_was_not_meant(self):
+        self.ends("", HOLDS, "0 failed")
+        self.ends("", HOLDS, "0 failed", "broken")
+        for fake, state, wanted in (
+                ("stale-image", "fixed", "another kernel ran: #"),
+                ("stale-module", "fixed", "test_lockup.ko is of build "),
+                ("stale-program", "fixed", "is of build 0123456789abcdef instead of "),
+                ("selftest-other-kernel", "broken", "another kernel ran: #0123456789abcdef"),
+                ("selftest-no-version", "broken", "did not say which one it is")):
+            with self.subTest(fake=fake):
+                # A build of another state lies there now.
+                self.ends("", HOLDS, "0 failed", {"fixed": "broken"}.get(state, "fixed"))
+                done = self.ends(fake, MACHINE, wanted, state)
+                self.assertIn(": harness: ", done.stdout)
+                self.counted(done)
 
     def refused(self, wanted, *words, **extra):
         done = self.gate("run", "--tree", str(self.tree), *words, **extra)
@@ -299,14 +343,16 @@ class Parts(ProjectCase):
         self.said = io.StringIO()
         self.tree_ = mock.Mock(src=self.tree, folder=self.temp / "built")
         write(self.tree_.folder, {
-            "build-x86_64/arch/x86/boot/bzImage": "read_once trylock", "init": "init",
+            "build-x86_64/arch/x86/boot/bzImage": f"#{IDENT}\nread_once trylock", "init": "init",
             "build-x86_64/.config": "CONFIG_NR_CPUS=300\n",
             "build-x86_64/include/config/kernel.release": "6.12.7\n",
-            "build-x86_64/lib/test_lockup.ko": "module",
+            "build-x86_64/lib/test_lockup.ko": f"Build ID: {IDENT}\n",
             "build-x86_64/usr/gen_init_cpio": '#!/bin/sh\ncat "$1"\n'})
         (self.tree_.folder / "build-x86_64/usr/gen_init_cpio").chmod(0o755)
         self.parts = initramfs.Parts(self.tree_, self.temp / "installed",
-                                     self.tree_.folder / "init")
+                                     self.tree_.folder / "init", IDENT, IDENT)
+        write(self.temp / "installed", {item.program: f"Build ID: {IDENT}\n" for guest in GUESTS
+                                        for item in guest.items})
 
     def work(self, fake=""):
         env = dict(proc.child_env(self.cache), **self.env(fake))
@@ -338,25 +384,23 @@ class Parts(ProjectCase):
         self.assertIn("Assertion made_up failed", caught.exception.line())
 
     def test_hang(self):
-        write(self.temp / "installed", {item.program: "" for guest in GUESTS
-                                        for item in guest.items})
         guest = Guest("made-up", (GUESTS[0].items[0],), 2, "single")
         with mock.patch.object(selftests, "GUEST_SECONDS", 1), \
                 mock.patch.object(selftests, "GUEST_SECONDS_PER_CPU", 0), \
                 self.assertRaises(GateError) as caught:
-            selftests.run(guest, 2, "tcg", self.parts, {"tick": OURS}, self.work("selftest-hang"),
-                       self.out / "x")
-        self.assertEqual(caught.exception.status, MACHINE)
+            selftests.run(guest, 2, "tcg", self.parts, self.work("selftest-hang"), self.out / "x")
+        self.assertEqual((caught.exception.status, caught.exception.cause), (VERDICT, "hang"))
         self.assertIn("guest hang", caught.exception.line())
 
-    def test_strict_but_for_upstream(self):
-        write(self.temp / "installed", {"timers/jiffies-stampede": ""})
-        for state, strict in ((OURS, True), (UPSTREAM, False)):
-            with mock.patch.object(selftests, "run_guest", return_value=1.0) as booted:
-                selftests.run(GUESTS[0], 8, "tcg", self.parts, {"tick": state}, self.work(),
-                           self.out / "x")
-            machine = booted.call_args[0][0]
-            self.assertEqual("JIFFIES_STAMPEDE_STRICT=1" in machine.cmdline, strict)
+    def test_starved(self):
+        # Stopped for all the wall time that a guest with nothing gets.
+        guest = Guest("made-up", (GUESTS[0].items[0],), 2, "single")
+        with mock.patch.object(selftests, "GUEST_SECONDS", 0.4), \
+                mock.patch.object(selftests, "GUEST_SECONDS_PER_CPU", 0), \
+                self.assertRaises(GateError) as caught:
+            selftests.run(guest, 2, "tcg", self.parts, self.work("stopped"), self.out / "x")
+        self.assertEqual((caught.exception.status, caught.exception.cause), (MACHINE, "host"))
+        self.assertIn("starved or stopped", caught.exception.line())
 
     def test_many_cpus(self):
         few = selftests.machine(self.parts, 255, "tcg", self.out / "i", (), "").argv()
@@ -364,6 +408,13 @@ class Parts(ProjectCase):
         self.assertNotIn("-device", few)
         self.assertIn("intel-iommu,intremap=on,eim=on", many)
         self.assertTrue(many[many.index("-cpu") + 1].endswith(",+x2apic"))
+
+    def test_every_compiled_program_has_its_build_checked(self):
+        for guest in GUESTS:
+            for item in guest.items:
+                for name in (item.program, *item.files):
+                    if (FAKES.parent.parent / "selftests" / f"{name}.c").is_file():
+                        self.assertIn(name, PROGRAMS)
 
     def test_name_with_a_space(self):
         write(self.temp / "installed", {"ftrace/a b": ""})

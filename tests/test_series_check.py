@@ -446,7 +446,7 @@ class Mails(CheckCase):
 
     def test_mails_that_git_does_not_take(self):
         # In the set everything is well, and the mails are made of something else.
-        mails = self.project / "scripts/serieslib/mails.py"
+        mails = self.project / "scripts/serieslib/mails/letters.py"
         text = mails.read_text()
         self.assertIn('return b"\\n".join(mails.values())', text)
         mails.write_text(text.replace('return b"\\n".join(mails.values())',

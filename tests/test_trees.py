@@ -79,6 +79,15 @@ class Mirror(TreeCase):
         for name in ("kernel/other.o", "vmlinux", ".config", "include/odd [1]*.o", ".git"):
             self.assertFalse((src / name).exists(), name)
 
+    def test_unpacked_source_package(self):
+        write(self.tree, {".gitignore": "*.o\n/vmlinux\n.*\n/*\n!/debian/\n", "kernel/other.o": "x",
+                          "vmlinux": "x", ".config": "x"})
+        src = self.prepare().src
+        self.assertTrue((src / "kernel/other.c").exists())
+        self.assertTrue((src / "Makefile").exists())
+        for name in ("kernel/other.o", "vmlinux", ".config"):
+            self.assertFalse((src / name).exists(), name)
+
     def test_products_stay_behind_with_git(self):
         write(self.tree, {".gitignore": "*.o\n", "kernel/other.o": "x", "kernel/kept.o": "x"})
         subprocess.run(["git", "init", "-q", str(self.tree)], check=True)

@@ -1,134 +1,118 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every result in every kind of kernel, and what the gate makes of it."""
+"""Every result against every expectation, and what the gate makes of it."""
 
 import unittest
 from pathlib import Path
 
-from gatelib.base.errors import HOLDS, MACHINE, UNUSABLE, VERDICT, GateError
-from gatelib.data.tests import CASES, GUESTS, SUITES_KUNIT
+from gatelib.base.errors import HOLDS, MACHINE, UNUSABLE, VERDICT, GateError, blamed
+from gatelib.base.load import Usage
+from gatelib.data.causes import CAUSES
 from gatelib.results import report, verdict
-from gatelib.results.kunit import Result
-from gatelib.trees.patches import ABSENT, OURS, UPSTREAM
+from gatelib.results.evidence import Evidence, Result
+from gatelib.results.expectations import Expectations, Line
 
-BROKEN = {"hwlat": ABSENT, "tick": ABSENT}
-FIXED = {"hwlat": OURS, "tick": OURS}
-MAINLINE = {"hwlat": UPSTREAM, "tick": UPSTREAM}
+RED = Evidence({"waiters": "63", "cpus": "64"}, True, "")
 
 
-def one(where, **wanted):
-    """Return the first row of the table that is a witness with, or without, a reason to skip."""
-    for row in CASES:
-        if row.fix and (where in row.may_skip) == wanted["skips"]:
-            return row
-    raise LookupError(where)
+def line(kind, case="suite.case", flavour=""):
+    return Line(case, flavour, kind, f"made-up-{kind}.txt:7", "made-up")
 
 
-def outcome(row, status, flavour, present):
-    return verdict.judge_case(Result(row.suite, row.case, status), flavour, present).outcome
+def result(status, evidence=RED, reason=""):
+    return Result("suite", "case", status, reason, evidence)
 
 
-class Witness(unittest.TestCase):
-    def test_must_fail_without_the_fix(self):
-        for row in CASES:
-            if row.fix:
-                self.assertEqual(outcome(row, "FAIL", "x86_64", BROKEN), verdict.PASSED)
-                verdicts = verdict.judge_case(Result(row.suite, row.case, "PASS"), "x86_64", BROKEN)
-                self.assertEqual(verdicts.outcome, verdict.FAILED)
-                self.assertIn("teeth", verdicts.why)
+class Fails(unittest.TestCase):
+    """A case that is listed in a -fails.txt."""
 
-    def test_must_pass_with_the_fix(self):
-        for row in CASES:
-            for present in (FIXED, MAINLINE):
-                self.assertEqual(outcome(row, "PASS", "x86_64", present), verdict.PASSED)
-                self.assertEqual(outcome(row, "FAIL", "x86_64", present), verdict.FAILED)
+    def judged(self, status, evidence=RED):
+        return verdict.judge_case(result(status, evidence), line("fails"))
 
-    def test_follows_its_own_fix_only(self):
-        present = {"hwlat": UPSTREAM, "tick": ABSENT}
-        for row in CASES:
-            wanted = verdict.PASSED if row.fix == "tick" else verdict.FAILED
-            self.assertEqual(outcome(row, "FAIL", "x86_64", present), wanted)
+    def refused(self, wanted, status, evidence=RED):
+        judged = self.judged(status, evidence)
+        self.assertEqual(judged.outcome, verdict.FAILED)
+        self.assertIn(wanted, judged.why)
 
-    def test_skip_only_where_the_table_allows_it(self):
-        may, must = one("um", skips=True), one("um", skips=False)
-        for present in (BROKEN, FIXED):
-            self.assertEqual(outcome(may, "SKIP", "um", present), verdict.SKIPPED)
-            self.assertEqual(outcome(may, "SKIP", "x86_64", present), verdict.FAILED)
-            self.assertEqual(outcome(must, "SKIP", "um", present), verdict.FAILED)
+    def test_red_is_as_it_must(self):
+        self.assertEqual(self.judged("FAIL").outcome, verdict.PASSED)
 
-    def test_skip_for_upstream_only_where_upstream_is(self):
-        row = one("upstream", skips=True)
-        self.assertEqual(outcome(row, "SKIP", "x86_64", MAINLINE), verdict.SKIPPED)
-        for present in (BROKEN, FIXED):
-            self.assertEqual(outcome(row, "SKIP", "x86_64", present), verdict.FAILED)
+    def test_pass_names_the_line(self):
+        self.refused("remove the line made-up-fails.txt:7", "PASS")
+
+    def test_skip_is_no_proof(self):
+        self.refused("was skipped and is to fail by made-up-fails.txt:7", "SKIP")
 
     def test_crash_is_no_proof(self):
         for status in ("ERROR", "TIMEOUT", "", "None"):
-            for present in (BROKEN, FIXED, MAINLINE):
-                self.assertEqual(outcome(CASES[0], status, "x86_64", present), verdict.FAILED)
+            self.refused("has status", status)
 
-    def test_missing_case_of_the_table(self):
-        results = [Result(suite, "plain", "PASS") for suite in SUITES_KUNIT]
-        verdicts = verdict.judge(results, "um", BROKEN, SUITES_KUNIT)
-        self.assertEqual(sum(each.outcome == verdict.FAILED for each in verdicts),
-                         len([row for row in CASES if row.suite in SUITES_KUNIT]))
+    def test_red_without_an_assertion(self):
+        self.refused("without a failed assertion", "FAIL", RED._replace(asserted=False))
 
-
-class Plain(unittest.TestCase):
-    def test_must_pass_always(self):
-        for present in (BROKEN, FIXED, MAINLINE):
-            for status, wanted in (("PASS", verdict.PASSED), ("FAIL", verdict.FAILED),
-                                   ("SKIP", verdict.FAILED), ("ERROR", verdict.FAILED)):
-                verdicts = verdict.judge_case(Result("hwlat", "plain", status), "um", present)
-                self.assertEqual(verdicts.outcome, wanted)
+    def test_red_without_a_figure(self):
+        self.refused("without a measured figure", "FAIL", RED._replace(figures={}))
 
 
-class Teeth(unittest.TestCase):
-    def verdicts(self, flavour, present, status):
-        return verdict.judge([Result(row.suite, row.case, status) for row in CASES], flavour,
-                             present, SUITES_KUNIT)
+class Others(unittest.TestCase):
+    def test_must_pass(self):
+        self.assertEqual(verdict.judge_case(result("PASS"), None).outcome, verdict.PASSED)
+        for status in ("FAIL", "SKIP", "ERROR", "odd"):
+            self.assertEqual(verdict.judge_case(result(status), None).outcome, verdict.FAILED)
 
-    def test_one_flavour_is_enough(self):
-        flavours = {"um": self.verdicts("um", FIXED, "SKIP"),
-                    "x86_64": self.verdicts("x86_64", FIXED, "PASS")}
-        self.assertEqual(verdict.toothless(flavours, FIXED, SUITES_KUNIT), [])
+    def test_red_says_what_was_measured_and_what_would_make_it_known(self):
+        why = verdict.judge_case(result("FAIL"), None, ["tick-absent"]).why
+        self.assertIn("63 of 64 CPUs waited", why)
+        self.assertIn("if that is known of this tree: --expect tick-absent", why)
+        self.assertNotIn("--expect", verdict.judge_case(result("FAIL"), None).why)
 
-    def test_no_witness_ran(self):
-        lines = verdict.toothless({"um": self.verdicts("um", FIXED, "SKIP")}, FIXED, SUITES_KUNIT)
-        self.assertEqual(len(lines), 2)
-        self.assertIn("hwlat", lines[0])
+    def test_figures_without_words_of_their_own(self):
+        self.assertEqual(verdict.measured(result("FAIL", Evidence({"odd": "7"}, True, ""))),
+                         "odd=7")
 
-    def test_crashed_witness_did_not_run(self):
-        lines = verdict.toothless({"um": self.verdicts("um", FIXED, "ERROR")}, FIXED, SUITES_KUNIT)
-        self.assertEqual(len(lines), 2)
+    def test_skips(self):
+        self.assertEqual(verdict.judge_case(result("SKIP"), line("skips")).outcome,
+                         verdict.SKIPPED)
+        for status in ("PASS", "FAIL", "ERROR"):
+            judged = verdict.judge_case(result(status), line("skips"))
+            self.assertEqual(judged.outcome, verdict.FAILED)
+            self.assertIn("remove the line made-up-skips.txt:7", judged.why)
 
-    def test_upstream_may_leave_none(self):
-        flavours = {"um": self.verdicts("um", MAINLINE, "SKIP")}
-        self.assertEqual([line for line in verdict.toothless(flavours, MAINLINE, SUITES_KUNIT)
-                          if "tick" in line], [])
+    def test_flakes_never_decide(self):
+        for status in ("PASS", "FAIL", "SKIP", "ERROR"):
+            self.assertEqual(verdict.judge_case(result(status), line("flakes")).outcome,
+                             verdict.FLAKED)
 
-    def test_selftests_have_teeth_of_their_own(self):
-        suites = [item.suite for guest in GUESTS for item in guest.items]
-        kunit = {"x86_64": self.verdicts("x86_64", FIXED, "PASS")}
-        selftests = {"x86_64": verdict.judge(
-            [Result(row.suite, row.case, "PASS") for row in CASES if row.suite in suites],
-            "x86_64", FIXED, suites)}
-        self.assertEqual(verdict.toothless(selftests, FIXED, suites), [])
-        self.assertEqual(verdict.toothless(kunit, FIXED, SUITES_KUNIT), [])
-        self.assertEqual(len(verdict.toothless({"um": []}, FIXED, suites)), 2)
+
+class Judge(unittest.TestCase):
+    def judge(self, results, *lines):
+        return verdict.judge(results, "um", Expectations(lines, ()),
+                             {"suite": ("case", "other"), "absent": ("case",)}, {},
+                             ["suite", "absent"])
+
+    def test_declared_case_that_did_not_run(self):
+        judged = self.judge([result("PASS")], line("fails", "suite.other"))
+        self.assertEqual([each.result.case for each in judged if each.outcome == verdict.FAILED],
+                         ["other"])
+        self.assertIn("did not run at all; it is listed in made-up-fails.txt:7", judged[-1].why)
+
+    def test_line_of_another_flavour(self):
+        judged = self.judge([result("FAIL")], line("fails", flavour="x86_64"))
+        self.assertEqual(judged[0].outcome, verdict.FAILED)
+        judged = self.judge([result("FAIL")], line("fails", flavour="um"))
+        self.assertEqual(judged[0].outcome, verdict.PASSED)
 
 
 class Status(unittest.TestCase):
     def cell(self, *outcomes, error=None, problems=()):
-        verdicts = [verdict.Verdict(Result("hwlat", "case", "PASS"), "pass", each, "")
-                  for each in outcomes]
-        return report.Cell("6.12", "package", "6.12.7", "as-is", "um", FIXED, BROKEN,
-                           verdicts=verdicts, logs={"hwlat": Path("log")}, error=error,
-                           problems=[report.Problem(what, Path("log")) for what in problems])
+        verdicts = [verdict.Verdict(result("PASS"), "pass", each, "") for each in outcomes]
+        return report.Cell("6.12", "package", "6.12.7", "as-is", "um", {}, ["tick-absent"],
+                           verdicts=verdicts, logs={"suite": Path("log")}, error=error,
+                           problems=[report.Failure(cause, "x", Path("log"))
+                                     for cause in problems])
 
-    def status(self, *cells, toothless=()):
-        run = report.Run(list(cells), list(toothless))
-        lines = report.show(run)
-        self.assertRegex(lines[-1], r"^gate: \d+ passed, \d+ failed, \d+ skipped$")
+    def status(self, *cells):
+        run = report.Run(list(cells))
+        self.assertRegex(report.show(run)[-1], r"^gate: \d+ passed, \d+ failed, \d+ skipped$")
         return run.status()
 
     def test_holds(self):
@@ -138,21 +122,33 @@ class Status(unittest.TestCase):
         self.assertEqual(self.status(), VERDICT)
         self.assertEqual(self.status(self.cell()), VERDICT)
         self.assertEqual(self.status(self.cell(verdict.SKIPPED)), VERDICT)
+        self.assertEqual(self.status(self.cell(verdict.FLAKED)), VERDICT)
 
-    def test_failures(self):
+    def test_kernel_is_to_blame(self):
         good = self.cell(verdict.PASSED)
         self.assertEqual(self.status(good, self.cell(verdict.FAILED)), VERDICT)
-        self.assertEqual(self.status(good, self.cell(verdict.PASSED, problems=["x"])), VERDICT)
-        self.assertEqual(self.status(good, toothless=["x"]), VERDICT)
+        for cause, status in CAUSES.items():
+            wanted = MACHINE if cause in ("harness", "host") else VERDICT
+            self.assertEqual(status, wanted, cause)
+            self.assertEqual(self.status(good, self.cell(verdict.PASSED, problems=[cause])),
+                             wanted)
+            self.assertEqual(self.status(good, self.cell(error=blamed(cause, "x", "y"))), wanted)
 
-    def test_errors_outweigh_failures(self):
+    def test_unusable_outweighs_failures(self):
         bad = self.cell(verdict.FAILED)
-        for status in (UNUSABLE, MACHINE):
-            self.assertEqual(self.status(bad, self.cell(error=GateError(status, "x"))), status)
+        self.assertEqual(self.status(bad, self.cell(error=GateError(UNUSABLE, "x"))), UNUSABLE)
 
-    def test_absent_fix_is_said_plainly(self):
+    def test_what_is_expected_is_said(self):
         lines = report.show(report.Run([self.cell(verdict.PASSED)]))
-        self.assertTrue(any("lacks fix tick" in line for line in lines))
+        self.assertIn("6.12: 6.12.7 from package; as-is expects tick-absent", lines)
+
+    def test_starved_host_is_said(self):
+        cell = self.cell(verdict.PASSED)
+        for usage, said in ((Usage(10, 1, 0, 11), False), (Usage(1, 9, 0, 1), True),
+                            (Usage(10, 1, 30, 11), True)):
+            cell.usage = usage
+            self.assertEqual(any("the host was busy" in line for line in
+                                 report.show(report.Run([cell]))), said)
 
 
 if __name__ == "__main__":

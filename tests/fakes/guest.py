@@ -1,58 +1,59 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a made-up kernel prints: KTAP as the tables of the gate expect it, or broken on demand."""
+"""What a made-up kernel prints: KTAP as the suites declare it, or broken on demand."""
 
-import os
-import sys
-from typing import List, Tuple
+from typing import List
 
-sys.path.insert(0, os.environ["GATE_TEST_SCRIPTS"])
+import expected
+from expected import FAKE
 
-from gatelib.data import tests# noqa: E402
-
-FAKE = os.environ.get("GATE_FAKE", "")
+from gatelib.data import tests
 
 
-def _cases(suite: str, kernel: str, flavour: str) -> List[Tuple[str, str]]:
-    """Return (case, result) of a suite; the "kernel" is the text of its sources."""
-    absent = {"hwlat": "read_once" not in kernel,
-              "tick": "trylock" not in kernel and "gate()" not in kernel}
-    cases = [("plain_case", "ok")]
-    for row in tests.CASES:
-        if row.suite != suite:
-            continue
-        result = "not ok" if absent.get(row.fix or "") else "ok"
-        if flavour in row.may_skip:
-            result = "skip: not in this flavour"
-        elif row.fix == "tick" and "gate()" in kernel:
-            result = "skip: this kernel waits"
-        cases.append((row.case, result))
-    if FAKE == "fails":
-        cases[0] = ("plain_case", "not ok")
-    if FAKE == "toothless" and suite == "hwlat":
-        cases[1] = (cases[1][0], "ok")
-    if FAKE == "skips" and suite == "hwlat":
-        cases[1] = (cases[1][0], "skip: did not feel like it")
-    return cases
+def banner(kernel: str) -> str:
+    """Return the line in which the kernel, an image, says which build it is."""
+    ident = "#0123456789abcdef" if FAKE == "other-kernel" else kernel.split("\n")[0]
+    return f"Linux version 6.12.7 (gate@gate) (made up) {ident} SMP Thu Jan  1 00:00:00 UTC 1970"
+
+
+def _case(number: int, suite: str, case: str, result: str) -> List[str]:
+    if FAKE == "fails" and case == expected.always_good(suite):
+        result = "not ok"
+    if FAKE == "toothless" and result == "not ok":
+        result = "ok"
+    if FAKE == "skips" and case == expected.witness(suite):
+        result = "skip"
+    if FAKE == "runs-skipped" and result == "skip":
+        result = "ok"
+    if result == "skip":
+        return [f"    ok {number} {case} # SKIP not in this flavour"]
+    lines = [f"    # {case}: waiters=7", f"    # {case}: cpus=8"]
+    if FAKE == "no-figure":
+        lines = []
+    if result == "not ok":
+        lines += [f"    # {case}: EXPECTATION FAILED at made-up.c:{number}"]
+        if FAKE in ("try faulted", "try timed out", "failed to initialize: -12",
+                    "internal error occurred during test case cleanup: -1"):
+            lines[-1] = f"    # {case}: {FAKE}"
+        if FAKE == "no-assertion":
+            lines.pop()
+    return [*lines, f"    {result} {number} {case}"]
 
 
 def _suite(number: int, suite: str, kernel: str, flavour: str) -> List[str]:
-    cases = [] if FAKE == "zero" else _cases(suite, kernel, flavour)
+    cases = [] if FAKE == "zero" else expected.cases(suite, kernel, flavour)
+    if FAKE == "case-lost":
+        cases = cases[1:]
     lines = ["    KTAP version 1", f"    # Subtest: {suite}", f"    1..{len(cases)}"]
     for i, (case, result) in enumerate(cases, 1):
-        if result.startswith("skip: "):
-            lines.append(f"    ok {i} {case} # SKIP {result[6:]}")
-        else:
-            if result == "not ok":
-                lines.append(f"    # {case}: EXPECTATION FAILED at made-up.c:{i}")
-            lines.append(f"    {result} {i} {case}")
-    bad = any(result == "not ok" for _, result in cases) or FAKE == "suite-exit"
+        lines += _case(i, suite, case, result)
+    bad = any(line.startswith("    not ok") for line in lines) or FAKE == "suite-exit"
     if FAKE == "no-suite-plan":
         del lines[2]
     return [*lines, f"{'not ok' if bad else 'ok'} {number} {suite}"]
 
 
 def console(kernel: str, flavour: str) -> str:
-    """Return the console of a kernel whose sources are the text kernel."""
+    """Return the console of a kernel, the text of an image."""
     suites = tests.SUITES_KUNIT[:1] if FAKE == "missing-suite" else tests.SUITES_KUNIT
     lines = ["KTAP version 1", f"1..{len(suites)}"]
     for number, suite in enumerate(suites, 1):
@@ -71,4 +72,5 @@ def console(kernel: str, flavour: str) -> str:
         lines = lines[:6] + ["Kernel panic - not syncing: made up", "---[ end of it"]
     if FAKE == "hang":
         lines = lines[:6]
-    return "".join(f"[    1.{i:06}] {line}\r\n" for i, line in enumerate(["Linux", *lines]))
+    head = [] if FAKE == "no-banner" else [banner(kernel)]
+    return "".join(f"[    1.{i:06}] {line}\r\n" for i, line in enumerate([*head, *lines]))
