@@ -162,8 +162,8 @@ def run(argv: Sequence[str], *, log: Path, env: Mapping[str, str], cwd: Optional
             if now - sampled >= _SAMPLE:
                 load.sample()
                 sampled = now
-                _check_size(log, before, argv[0])
-            if load.usage.fair > timeout or now - began > timeout * _STARVED_TIMES:
+                _check_size(log.stat().st_size - before, argv[0], log)
+            if _is_over(load, now - began, timeout):
                 timed_out = True
                 break
             if watch(now - began):
@@ -176,8 +176,14 @@ def run(argv: Sequence[str], *, log: Path, env: Mapping[str, str], cwd: Optional
     return Done(child.returncode, time.monotonic() - began, timed_out, load.usage)
 
 
-def _check_size(log: Path, before: int, program: str) -> None:
-    if log.stat().st_size - before > HELPER_BYTES:
+def _is_over(load: Load, seconds: float, timeout: float) -> bool:
+    """Return whether a child that is up for so many seconds of wall time had its time."""
+    return load.usage.fair > timeout or seconds > timeout * _STARVED_TIMES
+
+
+def _check_size(size: int, program: str, log: Optional[Path] = None) -> None:
+    """Raise GateError if a program's output, of size bytes, has no end."""
+    if size > HELPER_BYTES:
         raise GateError(MACHINE, f"{Path(program).name} wrote more than {HELPER_BYTES >> 20} MiB",
                         "look at what it says again and again", log=log)
 
@@ -222,10 +228,9 @@ def _bounded(child: "subprocess.Popen[bytes]", files: Sequence[IO[bytes]], progr
             return
         except subprocess.TimeoutExpired:
             load.sample()
-        if any(os.fstat(file.fileno()).st_size > HELPER_BYTES for file in files):
-            raise GateError(MACHINE, f"{Path(program).name} wrote more than "
-                            f"{HELPER_BYTES >> 20} MiB", "look at what it says again and again")
-        if load.usage.fair > timeout or time.monotonic() - began > timeout * _STARVED_TIMES:
+        for file in files:
+            _check_size(os.fstat(file.fileno()).st_size, program)
+        if _is_over(load, time.monotonic() - began, timeout):
             raise GateError(MACHINE, f"{Path(program).name} did not end within {timeout:.0f} s",
                             "see what it waits for")
 

@@ -47,6 +47,7 @@ class _Job(NamedTuple):
     state: State
     expected: Expectations
     names: Sequence[str]	# of the expectations, but for those of flavours
+    content: str		# of the tree, as people call it
 
 
 class _Gate:
@@ -71,8 +72,10 @@ class _Gate:
     def _load(self, names: Sequence[str]) -> Expectations:
         return expectations.load(self._work.root / EXPECTATIONS, names, self._declared, FLAVOURS)
 
-    def job(self, tree: Tree, name: str) -> _Job:
+    def job(self, tree: Tree, name: str, content: str) -> _Job:
         """Return what one state of a prepared tree is and must do.
+
+        content: what people call the tree.
 
         Raises GateError if it cannot be had, or an expectation cannot be used.
         """
@@ -85,13 +88,13 @@ class _Gate:
         suites = [suite for stage in options.stages for suite in suites_of(stage)]
         witnesses = expectations.witnesses(work.root / EXPECTATIONS, [fix.id for fix in FIXES])
         expectations.last_witness(expected, witnesses, options.flavours, suites)
-        return _Job(tree, state, expected, names)
+        return _Job(tree, state, expected, names, content)
 
     def cell(self, job: _Job, flavour: str) -> Cell:
         """Build, boot and judge one kernel; what went wrong with it is in its cell."""
         tree, state, work = job.tree, job.state, self._work
         cell = Cell(tree.name, tree.origin, tree.version.full, state.name, flavour, state.found,
-                    job.names, tree.describe(work),
+                    job.names, job.content,
                     identity.kernel_id(tree, state.files, flavour, work),
                     identity.tests_digest(state.files), utc_now())
         stages = [stage for stage in self._options.stages if flavour in STAGES[stage].flavours]
@@ -183,7 +186,8 @@ def gate(trees: Sequence[Tree], options: Options, patches: Patches, work: Worksp
     jobs: List[_Job] = []
     for tree in trees:
         tree.prepare(work, states.touched(work.root, patches))
-        jobs += [one.job(tree, name) for name in options.states]
+        content = tree.describe(work)
+        jobs += [one.job(tree, name, content) for name in options.states]
     whole = Run()
     for job in jobs:
         job.tree.switch(job.state.files)

@@ -7,8 +7,6 @@ from typing import NamedTuple, Tuple
 
 from gatelib.data.kernels import FLAVOURS
 
-APT_SECONDS = 1800
-
 
 class Package(NamedTuple):
     """A Debian package, and the program or header by which it is known elsewhere."""

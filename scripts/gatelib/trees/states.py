@@ -32,12 +32,11 @@ def state_of(tree: Tree, name: str, tests: str, root: Path, patches: Patches) ->
     tests: one of data.trees.TESTS.  root: the project.
     Raises GateError if a fix is needed and does not fit, or there is no place for the tests.
     """
-    files: Files = {each: tree.lookup(each) for each in sorted(touched(root, patches))}
-    found: Dict[str, str] = {}
-    if name != "as-is":
-        plan = patches.plan(name, tree.lookup, tree.version.series)
-        found = plan.found
-        files.update(plan.files)
+    if name == "as-is":
+        files: Files = {each: tree.lookup(each) for each in sorted(patches.touched())}
+        found: Dict[str, str] = {}
+    else:
+        found, _, files = patches.plan(name, tree.lookup, tree.version.series)
     if tests == "tree":
         return State(name, found, insertion.keep(files, tree.lookup, root))
     return State(name, found, insertion.add(files, tree.lookup, root))
