@@ -43,6 +43,15 @@ class Good(ProjectCase):
                          "--expect", "hwlat-absent")
         self.assertEqual((done.returncode, done.stderr), (HOLDS, ""), done.stdout)
 
+    def test_tests_that_the_tree_has_are_said(self):
+        done = self.run_one(state="fixed")
+        self.assertNotIn("has these tests already", done.stdout)
+        (self.tree / "kernel/time/tick-sched_test.c").write_text("int older;\n")
+        done = self.run_one(state="fixed")
+        self.assertEqual((done.returncode, done.stderr), (HOLDS, ""), done.stdout)
+        self.assertIn("has these tests already; using ours in their place, as --tests ours says",
+                      done.stdout)
+
     def test_tests_of_the_tree(self):
         done = self.gate("run", "--tree", str(self.tree), "--state", "as-is", "--tests", "tree")
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (UNUSABLE, 1))

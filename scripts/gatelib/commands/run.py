@@ -21,7 +21,7 @@ from gatelib.results.declared import declared
 from gatelib.results.evidence import Problem, Result
 from gatelib.results.expectations import Expectations
 from gatelib.results.report import Cell, Failure, Run
-from gatelib.trees import states
+from gatelib.trees import insertion, states
 from gatelib.trees.patches import Patches
 from gatelib.trees.states import State
 from gatelib.trees.tree import Tree
@@ -186,6 +186,10 @@ def gate(trees: Sequence[Tree], options: Options, patches: Patches, work: Worksp
     jobs: List[_Job] = []
     for tree in trees:
         tree.prepare(work, states.touched(work.root, patches))
+        if insertion.present(tree.lookup, work.root):
+            which = "ours in their place" if options.tests == "ours" else "its own"
+            work.progress.say(f"gate: {tree.name} has these tests already; using {which}, as "
+                              f"--tests {options.tests} says")
         content = tree.describe(work)
         jobs += [one.job(tree, name, content) for name in options.states]
     whole = Run()
