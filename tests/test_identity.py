@@ -8,7 +8,7 @@ import subprocess
 import unittest
 from unittest import mock
 
-from gatelib.base import proc
+from gatelib.base import load, proc
 from gatelib.base.errors import MACHINE, GateError
 from gatelib.base.load import Load
 from gatelib.base.workspace import Progress, Workspace
@@ -155,12 +155,12 @@ class HostLoad(ProjectCase):
     def follow(self, script, seconds):
         child = subprocess.Popen(["sh", "-c", script], start_new_session=True)
         try:
-            load = Load(child.pid)
+            follower = Load(child.pid)
             try:
                 child.wait(timeout=seconds)
             except subprocess.TimeoutExpired:
                 pass
-            return load.sample()
+            return follower.sample()
         finally:
             proc.stop(child)
 
@@ -180,6 +180,18 @@ class HostLoad(ProjectCase):
         self.assertGreater(usage.cpu, 0)
         # What it waited for a CPU is not its own.
         self.assertLessEqual(usage.fair, 1.5 * usage.cpu + 0.5)
+
+    def test_own_threads_are_not_others(self):
+        # One second on two CPUs: four threads share both, or have one CPU between them.
+        for ran, got in ((0.5, 1.0), (0.25, 0.5)):
+            with mock.patch.object(load, "_members", lambda group: [1]), \
+                    mock.patch.object(load.time, "monotonic", mock.Mock(side_effect=(10.0, 11.0))), \
+                    mock.patch.object(load, "_threads", lambda pid, ran=ran: [
+                        (tid, ran, 1.0 - ran) for tid in range(4)]), \
+                    mock.patch.object(load.os, "sched_getaffinity", lambda pid: {0, 1}):
+                usage = Load(1).sample()
+            self.assertAlmostEqual(usage.share, got)
+            self.assertAlmostEqual(usage.fair, got)
 
     def test_output_without_an_end(self):
         with mock.patch.object(proc, "HELPER_BYTES", 1000), \

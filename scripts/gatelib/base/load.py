@@ -25,7 +25,7 @@ STARVED = 0.5
 class Usage(NamedTuple):
     """What a child did with its time, in seconds, summed over its threads but for the last two."""
     cpu: float = 0.0
-    waited: float = 0.0	# ready to run, without a CPU
+    waited: float = 0.0	# ready to run, and others had the CPUs
     stopped: float = 0.0	# by a signal, of wall time
     fair: float = 0.0	# wall time less what others took from it: what a bound may count
 
@@ -66,14 +66,13 @@ class Load:
                 waited += max(0.0, ready - before[1])
                 seen[(pid, tid)] = (ran, ready)
         self._before = seen
-        if _state(self._group) == _STOPPED:
-            self.usage = self.usage.plus(Usage(cpu, waited, passed, 0.0))
-            return self.usage
-        wanted = cpu + waited
         # Threads of its own that wait for each other's CPU are nobody else's fault.
-        most = min(wanted, self._cpus * passed)
+        most = min(cpu + waited, self._cpus * passed)
+        waited = max(0.0, most - cpu)
         part = min(1.0, cpu / most) if most > _WANTS * passed else 1.0
-        self.usage = self.usage.plus(Usage(cpu, waited, 0.0, part * passed))
+        stopped = _state(self._group) == _STOPPED
+        self.usage = self.usage.plus(Usage(cpu, waited, passed if stopped else 0.0,
+                                           0.0 if stopped else part * passed))
         return self.usage
 
 
