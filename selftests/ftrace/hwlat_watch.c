@@ -12,9 +12,11 @@
  * kernel is needed, and the kernel takes the watchpoints away at exit.
  *
  * An emulator that runs one CPU after the other goes to the next one when an
- * interrupt comes, and hardly ever else. So each CPU gets plenty of them from
- * a timer. Where CPUs run at the same time, it changes nothing: a CPU takes
- * its number with interrupts disabled.
+ * interrupt comes for any of them, and hardly ever else. So each CPU gets some
+ * from a timer, and the more CPUs there are, the fewer each: all of them come
+ * out of the one thread that runs the CPUs, which on a slow machine would have
+ * time for nothing else. Where CPUs run at the same time, it changes nothing:
+ * a CPU takes its number with interrupts disabled.
  *
  * The counter has no symbol of its own. It is found in /proc/kcore, within
  * hwlat_data, by its neighbours sample_window and sample_width.
@@ -37,7 +39,7 @@
 #include <unistd.h>
 
 #define EXIT_SKIP	4	/* KSFT_SKIP */
-#define TIMER_NS	100000
+#define INTERRUPT_NS	200000	/* from one to the next, of all CPUs together */
 #define WORDS		64	/* hwlat_data is never larger, even with lockdep */
 
 typedef unsigned long long u64;
@@ -143,7 +145,7 @@ static bool open_event(int cpu, struct perf_event_attr *attr)
 		       PERF_FLAG_FD_CLOEXEC) >= 0;
 }
 
-static bool watch_cpu(int cpu, unsigned long addr)
+static bool watch_cpu(int cpu, int cpus, unsigned long addr)
 {
 	struct perf_event_attr watchpoint = {
 		.type = PERF_TYPE_BREAKPOINT,
@@ -155,7 +157,7 @@ static bool watch_cpu(int cpu, unsigned long addr)
 	struct perf_event_attr timer = {
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = TIMER_NS,
+		.sample_period = (u64)cpus * INTERRUPT_NS,
 	};
 
 	return open_event(cpu, &watchpoint) && open_event(cpu, &timer);
@@ -168,7 +170,7 @@ static int watch_all(unsigned long addr)
 	int cpu, watching = 0;
 
 	for (cpu = 0; cpu < cpus; cpu++)
-		if (watch_cpu(cpu, addr))
+		if (watch_cpu(cpu, cpus, addr))
 			watching++;
 	return watching;
 }
